@@ -14,7 +14,14 @@ from tideover import run
 from tideover.calibrate import capacities
 from tideover.calibrate.capacities import NUMBERS, RECOVERIES
 from tideover.calibrate.recoveries import catch_up
-from tideover.calibrate.recoveries.catch_up import DIMENSIONS, Prior, Profiled, fits
+from tideover.calibrate.recoveries.catch_up import (
+    DIMENSIONS,
+    Prior,
+    Profiled,
+    fits,
+    parameters,
+    predicted,
+)
 from tideover.calibrate.recoveries.measurements import Points
 from tideover.calibrate.recoveries.recovery_time import Values, recovery
 from tideover.reports.calibration.recoveries import catch_up_verdict
@@ -54,9 +61,9 @@ def test_known_values_are_found_again(fitted):
     """Within twice their 90 % intervals (3.3 standard deviations); the windows are told, too."""
     truth = {"catch_up_ratio": RATIO, "catch_up_limit": LIMIT, "outage": OUTAGE}
     for name, value in truth.items():
-        low, high = np.quantile(fitted.parameters[name], [0.05, 0.95])
+        low, high = np.quantile(parameters(fitted.prior, fitted.v)[name], [0.05, 0.95])
         assert low - (high - low) / 2 <= value <= high + (high - low) / 2, name
-    assert np.median(fitted.parameters["catch_up_ratio"]) == pytest.approx(RATIO, rel=0.2)
+    assert np.median(fitted.prior.ratio(fitted.v)) == pytest.approx(RATIO, rel=0.2)
     assert fitted.prior.window == 30.0
 
 
@@ -66,7 +73,7 @@ def test_intervals_of_unseen_runs_hold_nine_in_ten(fitted):
     far more there.
     """
     others = measured(100, seed=2)
-    middle, low, high = fitted.predicted(others)
+    middle, low, high = predicted(fitted, others)
     took = np.where(others.ended, others.points.recovery, np.inf)
     inside = np.where(others.ended, (low <= took) & (took <= high), high > CAP)
     assert 0.81 <= inside.mean() <= 0.99

@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.stats import norm
 
 from tideover.calibrate.counterpart import Costs, Faults, noisy, predicted, simulated
-from tideover.calibrate.episodes import NAN, PRE, Condition, Episode, Figures, Kind, Progress
+from tideover.calibrate.episodes import NAN, PRE, BacklogCurve, Condition, Episode, Figures, Kind, Progress
 from tideover.calibrate.fits import (
     STEADY,
     CostFit,
@@ -169,12 +169,24 @@ def timelines(episodes: Sequence[Episode], fits: Fits) -> pd.DataFrame:
     frames = []
     for episode, found in shown:
         made, failed = simulated(episode, *found), episode.fault.at_s
-        last = min(TIMELINE[1], episode.end_s - failed)  # then comes another rate
-        at = np.arange(max(TIMELINE[0], -PRE), last, 0.05)
-        measured, mine = episode.curve.backlog(failed + at), made.curve().backlog(made.failed_s + at)
-        for kind, backlog in (("measured", measured), ("simulated", mine)):
-            frames.append(pd.DataFrame({**_about(episode), "kind": kind, "at_s": at, "backlog": backlog}))
+        both = (episode.curve, failed), (made.curve(), made.failed_s)
+        frames.append(timeline(_about(episode), *both, episode.end_s - failed))
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def timeline(
+    about: Mapping[str, Any],
+    measured: tuple[BacklogCurve, float],
+    made: tuple[BacklogCurve, float],
+    until_s: float,
+) -> pd.DataFrame:
+    """Backlogs around one fault; of each curve, when it struck (s). ``until_s``: then comes another rate."""
+    at = np.arange(max(TIMELINE[0], -PRE), min(TIMELINE[1], until_s), 0.05)
+    curves = {"measured": measured, "simulated": made}
+    return pd.concat(
+        pd.DataFrame({**about, "kind": kind, "at_s": at, "backlog": curve.backlog(zero + at)})
+        for kind, (curve, zero) in curves.items()
+    )
 
 
 def _about(episode: Episode) -> dict[str, Any]:

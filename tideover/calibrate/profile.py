@@ -18,6 +18,7 @@ from tideover.calibrate.comparison import Fits
 from tideover.calibrate.counterpart import Costs, Faults
 from tideover.calibrate.episodes import Condition, Episode
 from tideover.calibrate.fits import FaultFit
+from tideover.sim.units import S, format_duration
 
 
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
@@ -31,7 +32,30 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def text(data: Mapping[str, Any], width: int) -> str:
+def data(
+    name: str,
+    provenance: Mapping[str, Any],
+    values: Mapping[str, Any],
+    intervals: Mapping[str, tuple[Any, Any, bool]],
+    draws: tuple[Iterable[str], Iterable[Iterable[Any]]],
+    **more: Any,
+) -> dict[str, Any]:
+    """A profile as plain data, ready to be written as YAML. ``values``: texts by dotted key; ``intervals``:
+    both ends at 90 %, and whether the measurements identify it; ``draws``: keys, and a row of texts a draw.
+    """
+    parts = ("low", "high", "identified")
+    keys, rows = draws
+    return {
+        "name": name,
+        "provenance": dict(provenance),
+        "values": nested(values),
+        "intervals": {key: dict(zip(parts, told, strict=True)) for key, told in intervals.items()},
+        "draws": {"keys": list(keys), "rows": [list(row) for row in rows]},
+        **more,
+    }
+
+
+def text(plain: Mapping[str, Any], width: int) -> str:
     """Plain data as YAML; ``width``: of a line."""
     from ruamel.yaml import YAML
 
@@ -39,7 +63,7 @@ def text(data: Mapping[str, Any], width: int) -> str:
     yaml.default_flow_style = None
     yaml.width = width
     stream = io.StringIO()
-    yaml.dump(dict(data), stream)
+    yaml.dump(dict(plain), stream)
     return stream.getvalue()
 
 
@@ -105,23 +129,15 @@ def profile(
     texts[f"{STRATEGY}.locality_wait"] = written(locality_wait_s)
     if condition.strategy == "source_replay":
         texts[f"{STRATEGY}.recovery"] = "replay"
-    return {
-        "name": name,
-        "provenance": dict(provenance) | {"pipeline": condition.pipeline, "master": condition.master},
-        "values": nested(texts),
-        "intervals": {
-            key: {"low": written(value.low), "high": written(value.high), "identified": value.identified}
-            for key, value in values.items()
-        },
-        "draws": {
-            "keys": list(values),
-            "rows": [
-                [written(value) for value in draw]
-                for draw in zip(*(value.draws for value in values.values()), strict=True)
-            ],
-        },
-        "scatter": scatter,
-    }
+    draws = zip(*(map(written, value.draws) for value in values.values()), strict=True)
+    return data(
+        name,
+        {**provenance, "pipeline": condition.pipeline, "master": condition.master},
+        texts,
+        {key: (written(v.low), written(v.high), v.identified) for key, v in values.items()},
+        (values, draws),
+        scatter=scatter,
+    )
 
 
 def ranges(condition: Condition, episodes: Iterable[Episode]) -> dict[str, dict[str, str]]:
@@ -208,6 +224,14 @@ def written(seconds: float) -> str:
         if seconds >= size:
             return f"{seconds / size:.4g} {unit}"
     return f"{max(0, round(seconds * 1e9))} ns"
+
+
+def six_digits(seconds: float) -> str:
+    """A duration in six digits, as far as whole nanoseconds have them: a little less capacity may mean no
+    recovery.
+    """
+    nanoseconds = round(seconds * S)
+    return format_duration(round(nanoseconds, min(6 - len(str(nanoseconds)), 0)))
 
 
 def parameters(fits: Fits) -> pd.DataFrame:

@@ -16,8 +16,8 @@ import pandas as pd
 from tideover import __version__
 from tideover.calibrate import profile
 from tideover.calibrate.calibration import SEED, Calibration, NothingToFit, failures
-from tideover.calibrate.comparison import TIMELINE
-from tideover.calibrate.episodes import DISTURBED, NAN, PRE, Figures, Progress
+from tideover.calibrate.comparison import timeline
+from tideover.calibrate.episodes import DISTURBED, NAN, Figures, Progress
 from tideover.calibrate.fits import DRAWS, LEAST, MEASURES, NEVER, Spread, spread_of
 from tideover.calibrate.flink.counterpart import Simulated, simulated
 from tideover.calibrate.flink.kills import Costs, Kill, fit, fluid, kills
@@ -168,14 +168,11 @@ def _timelines(predictions: Sequence[Prediction]) -> pd.DataFrame:
     frames = []
     for one in [one for one in predictions if one.kill.held_out] or predictions:
         kill, made = one.kill, one.typical
-        at = np.arange(max(TIMELINE[0], -PRE), min(TIMELINE[1], kill.end_s - kill.at_s), 0.05)
-        curves = {"measured": (kill.curve, kill.at_s), "simulated": (made.curve, made.failed_s)}
-        about = {"session": kill.session, "episode": kill.episode}
-        for kind, (curve, zero) in curves.items():
-            line = {**ABOUT, **about, "kind": kind, "at_s": at, "backlog": curve.backlog(zero + at)}
-            frames.append(pd.DataFrame(line))
-    kept = ["session", "episode", "strategy", "fault", "kind", "at_s", "backlog"]
-    return pd.concat(frames, ignore_index=True)[kept]
+        about: dict[str, Any] = {"session": kill.session, "episode": kill.episode}
+        about |= {name: ABOUT[name] for name in ("strategy", "fault")}
+        both = (kill.curve, kill.at_s), (made.curve, made.failed_s)
+        frames.append(timeline(about, *both, kill.end_s - kill.at_s))
+    return pd.concat(frames, ignore_index=True)
 
 
 def _correctness(found: Sequence[Kill], made: Sequence[Prediction]) -> pd.DataFrame:
@@ -240,27 +237,19 @@ def _profile(found: Sequence[Kill], fits: Fits, provenance: Mapping[str, Any]) -
     """A profile for ``flink-recovery`` as plain data."""
     written, flat = profile.written, _flat(fits.costs)
     rates, intervals = [k.rate_per_s for k in found], [k.interval_s for k in found]
-    return {
-        "name": PROFILE,
-        "provenance": dict(provenance),
-        "values": profile.nested(
-            {key: written(value) for key, value in flat.items()}
-            | {"strategy.aligned_snapshots.snapshot_time": "0 s"}
-        ),
-        "intervals": {
-            key: {"low": written(low), "high": written(high), "identified": True}
-            for key, (low, high) in _bounds(fits).items()
-        },
-        "draws": {
-            "keys": list(flat),
-            "rows": [[written(value) for value in _flat(costs).values()] for costs in fits.draws],
-        },
-        "ranges": {
+    values = {key: written(value) for key, value in flat.items()}
+    return profile.data(
+        PROFILE,
+        provenance,
+        values | {"strategy.aligned_snapshots.snapshot_time": "0 s"},
+        {key: (written(low), written(high), True) for key, (low, high) in _bounds(fits).items()},
+        (flat, (map(written, _flat(costs).values()) for costs in fits.draws)),
+        ranges={
             "rate": {"low": f"{min(rates):.12g}/s", "high": f"{max(rates):.12g}/s"},
             "interval": {"low": written(min(intervals)), "high": written(max(intervals))},
         },
-        "scatter": {"catch_up_s": round(fits.spread["catch_up_s"].normal, 4)},
-    }
+        scatter={"catch_up_s": round(fits.spread["catch_up_s"].normal, 4)},
+    )
 
 
 def _warnings(tables: Mapping[str, pd.DataFrame], found: Sequence[Kill]) -> list[str]:

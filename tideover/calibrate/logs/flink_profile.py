@@ -15,7 +15,7 @@ from tideover.calibrate.episodes import Floats
 from tideover.calibrate.logs.durations import ENDS
 from tideover.calibrate.logs.findings import Failure, Setting
 from tideover.calibrate.logs.flink_quantities import draws, even, interval_of
-from tideover.sim.units import S, format_duration
+from tideover.calibrate.profile import six_digits
 
 DETECTION = "failures.crash_task.detection"
 RESTART = "failures.crash_task.restart"
@@ -24,7 +24,6 @@ UPLOAD = "strategy.aligned_snapshots.upload_time"
 INTERVAL = "strategy.aligned_snapshots.checkpoint_interval"
 _DRAWS = 120
 _CALM_S = 15
-_DIGITS = 6
 
 
 def as_profile(
@@ -48,28 +47,26 @@ def as_profile(
         values[UPLOAD] = np.quantile(durations, even(len(slots)))
     every, _ = interval_of(checkpoints, settings)
     chosen = np.arange(_DRAWS) * len(slots) // _DRAWS
-    rows = [[_text(float(those[i])) for those in values.values()] for i in chosen.tolist()]
-    flat = {key: _text(float(np.median(those))) for key, those in values.items()}
-    fixed = {"run.calm": f"{_CALM_S} s"} | ({INTERVAL: _text(every)} if every else {})
+    flat = {key: six_digits(float(np.median(those))) for key, those in values.items()}
+    fixed = {"run.calm": f"{_CALM_S} s"} | ({INTERVAL: six_digits(every)} if every else {})
     kills = sum(failure.kind == "kill" for failure in failures)
-    return {
-        "name": name_of(source),
-        "provenance": {
-            "source": source,
-            "measurements": kills,
-            "method": "stages of recoveries in a JobManager's log; the next ones by Student's distribution",
-            "not_identified": "input rate, capacity, and the time from a kill to its first sign",
-            "version": f"tideover {__version__}",
-        },
-        "values": profile.nested(dict(sorted((flat | fixed).items()))),
-        "intervals": {
-            key: {"low": _text(low), "high": _text(high), "identified": True}
-            for key, (low, high) in ((key, np.quantile(v, ENDS).tolist()) for key, v in values.items())
-        },
-        "draws": {"keys": list(values), "rows": rows},
-        "ranges": {"interval": {"low": _text(every), "high": _text(every)}} if every else {},
-        "scatter": {"outage_end_s": 0.0},
+    provenance = {
+        "source": source,
+        "measurements": kills,
+        "method": "stages of recoveries in a JobManager's log; the next ones by Student's distribution",
+        "not_identified": "input rate, capacity, and the time from a kill to its first sign",
+        "version": f"tideover {__version__}",
     }
+    ends = {key: np.quantile(those, ENDS).tolist() for key, those in values.items()}
+    return profile.data(
+        name_of(source),
+        provenance,
+        dict(sorted((flat | fixed).items())),
+        {key: (six_digits(low), six_digits(high), True) for key, (low, high) in ends.items()},
+        (values, ((six_digits(float(those[i])) for those in values.values()) for i in chosen.tolist())),
+        ranges={"interval": {"low": six_digits(every), "high": six_digits(every)}} if every else {},
+        scatter={"outage_end_s": 0.0},
+    )
 
 
 def name_of(source: str) -> str:
@@ -79,8 +76,3 @@ def name_of(source: str) -> str:
     'count-words-da371103'
     """
     return re.sub(r"[^a-z0-9]+", "-", source.lower()).strip("-")[:60] or "flink"
-
-
-def _text(seconds: float) -> str:
-    nanoseconds = round(seconds * S)
-    return format_duration(round(nanoseconds, min(_DIGITS - len(str(nanoseconds)), 0)))

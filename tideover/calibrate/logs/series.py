@@ -280,27 +280,22 @@ def _profile(series: Series, outages: Sequence[float], told: Mapping[str, Quanti
     rate = told["rate"]
     text = {key: _text(value) for key, value in values.items()} | {"failures.crash_task.restart": "0 s"}
     ranges = {"rate": {"low": f"{rate.value:.6g}/s", "high": f"{rate.value:.6g}/s"}}
-    return {
-        "name": name_of(series.name),
-        "provenance": {
-            "source": series.name,
-            "measurements": len(outages),
-            "method": "straight lines through a series; the next outage by Student's distribution",
-            "not_identified": "detection apart from restart, and the checkpoint interval",
-            "version": f"tideover {__version__}",
-        },
-        "values": profile.nested(dict(sorted(text.items()))),
-        "intervals": {
-            key: {"low": _text(low), "high": _text(high), "identified": True}
-            for key, (low, high) in ends.items()
-        },
-        "draws": {
-            "keys": list(drawn),
-            "rows": [[_text(float(those[i])) for those in drawn.values()] for i in range(_DRAWS)],
-        },
-        "ranges": ranges if rate.identified else {},
-        "scatter": {"catch_up_s": 0.0},
+    provenance = {
+        "source": series.name,
+        "measurements": len(outages),
+        "method": "straight lines through a series; the next outage by Student's distribution",
+        "not_identified": "detection apart from restart, and the checkpoint interval",
+        "version": f"tideover {__version__}",
     }
+    return profile.data(
+        name_of(series.name),
+        provenance,
+        dict(sorted(text.items())),
+        {key: (_text(low), _text(high), True) for key, (low, high) in ends.items()},
+        (drawn, ((_text(float(those[i])) for those in drawn.values()) for i in range(_DRAWS))),
+        ranges=ranges if rate.identified else {},
+        scatter={"catch_up_s": 0.0},
+    )
 
 
 def _text(seconds: float) -> str:

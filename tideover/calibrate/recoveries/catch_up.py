@@ -17,8 +17,7 @@ it ends before the backlog (`test_a_warm_up_is_a_longer_restart`), so it is part
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,10 +37,10 @@ from tideover.calibrate.recoveries.posterior import (
     UNLIKELY,
     WINDOWS,
     HeldOut,
+    Posterior,
     Report,
     at_a_time,
     log_density,
-    of_one_run,
     sample,
 )
 from tideover.calibrate.recoveries.profile import (
@@ -57,7 +56,6 @@ from tideover.calibrate.recoveries.profile import (
     ranges,
 )
 from tideover.calibrate.recoveries.recovery_time import Values
-from tideover.scenarios.prediction import least_relative
 from tideover.sim.units import S, format_duration
 
 FEWEST = 8
@@ -109,11 +107,13 @@ class Prior:
 
     The ratio is within a factor of two in two of three draws; the limit even on a log scale, from half of the
     greatest profiled capacity to a hundred of it. Outage and fraction are as in `posterior.Prior`.
+    ``profiled``: capacity (1/s) of the job that is asked for.
     """
 
     greatest: float
     recovery: float
     window: float | None
+    profiled: float = 1.0
 
     @classmethod
     def of(cls, profiled: Profiled, window: float | None) -> Prior:
@@ -135,49 +135,38 @@ class Prior:
     def jitter(self, v: Floats) -> Floats:
         return np.asarray(0.02 * self.recovery * np.exp(v[..., 5]))
 
-    def values(self, v: Floats, profiled: Floats | float) -> Values:
-        """What the closed form needs, for runs with these profiled capacities (1/s)."""
+    def values(self, v: Floats, profiled: Floats | None = None) -> Values:
+        """What the closed form needs, for runs with these profiled capacities (1/s), or for that job."""
+        known = self.profiled if profiled is None else profiled
         outage = SHORTEST_S * (LONGEST_S / SHORTEST_S) ** ndtr(v[..., 0])
-        capacity = 1 / (1 / (self.ratio(v) * profiled) + 1 / self.limit(v))
+        capacity = 1 / (1 / (self.ratio(v) * known) + 1 / self.limit(v))
         return Values(outage, capacity, np.minimum(2 * ndtr(v[..., 1]), 1), 0.0)
 
 
-@dataclass(frozen=True)
-class CatchUp:
-    """Equally likely draws from the posterior, and how likely the data are as a whole (log evidence)."""
+def of_job(found: Posterior, profiled: float) -> Posterior:
+    """The same of a job with this profiled capacity (1/s)."""
+    return replace(found, prior=replace(found.prior, profiled=profiled))
 
-    prior: Prior
-    v: Floats
-    evidence: float
 
-    def runs(self, profiled: float) -> Values:
-        """Each draw with outage and capacity of one run of a job with this profiled capacity (1/s)."""
-        prior, v = self.prior, self.v
-        return of_one_run(prior.values(v, profiled), prior.spread(v), prior.jitter(v))
+def predicted(found: Posterior, of: Profiled) -> Floats:
+    """The estimate and both ends of the interval of prediction at 90 %, s, in a row each."""
+    places = zip(of.points.settings, of.capacity, strict=True)
+    mine = [(of_job(found, float(capacity)), place) for place, capacity in places]
+    rows = [(one.estimate(place), *one.interval(place)) for one, place in mine]
+    return np.transpose(np.reshape(rows, (-1, 3)))
 
-    def predictions(self, interval: float, rate: float, profiled: float) -> Floats:
-        """Recovery in a run by each draw, s; infinite where it never ends."""
-        return recovery_time.recovery(self.runs(profiled), interval, rate, self.prior.window)
 
-    def predicted(self, of: Profiled) -> Floats:
-        """The estimate and both ends of the interval of prediction at 90 %, s, in a row each."""
-        places = zip(of.points.interval, of.points.rate, of.capacity, strict=True)
-        found = [self.predictions(*map(float, place)) for place in places]
-        rows = [(least_relative(f), *np.quantile(f, [0.05, 0.95], method="inverted_cdf")) for f in found]
-        return np.transpose(np.reshape(rows, (-1, 3)))
-
-    @cached_property
-    def parameters(self) -> dict[str, Floats]:
-        """Draws of each value, by its name."""
-        values = self.prior.values(self.v, 1.0)
-        found = {"catch_up_ratio": self.prior.ratio(self.v), "catch_up_limit": self.prior.limit(self.v)}
-        found |= {"outage": np.asarray(values.outage), "fraction": np.asarray(values.fraction)}
-        return found | {"run_to_run": self.prior.spread(self.v)}
+def parameters(prior: Prior, v: Floats) -> dict[str, Floats]:
+    """Draws of each value, by its name."""
+    values = prior.values(v)
+    found = {"catch_up_ratio": prior.ratio(v), "catch_up_limit": prior.limit(v)}
+    found |= {"outage": np.asarray(values.outage), "fraction": np.asarray(values.fraction)}
+    return found | {"run_to_run": prior.spread(v)}
 
 
 def fits(
     profiled: Profiled, windows: Sequence[float | None], seed: int = 1, draws: int = 1000
-) -> list[CatchUp]:
+) -> list[Posterior]:
     """Draws from the posterior for recoveries that were seen at once (None) or through windows of a metric
     (s), the likeliest first.
     """
@@ -189,7 +178,7 @@ def fits(
             n = at_a_time(profiled.points, prior.window)
             return np.concatenate([_log_likelihood(prior, *both, v[i : i + n]) for i in range(0, len(v), n)])
 
-        found.append(CatchUp(prior, *sample(likelihood, DIMENSIONS, draws, seed)))
+        found.append(Posterior(prior, *sample(likelihood, DIMENSIONS, draws, seed)))
     return sorted(found, key=lambda one: -one.evidence)
 
 
@@ -226,7 +215,7 @@ class Found:
 
     runs: Runs
     profiled: Profiled
-    posterior: CatchUp
+    posterior: Posterior
     law: Law
     asked: Runs
     unseen: Floats
@@ -294,7 +283,7 @@ def _left_out(
         every = Profiled.of(name, failed, capacities.fit(saturated))
         seen, others = every.only(~here), every.only(here)
         if here.any() and seen.ended.sum() >= FEWEST // 2:
-            unseen[:, here] = fits(seen, windows, seed)[0].predicted(others)
+            unseen[:, here] = predicted(fits(seen, windows, seed)[0], others)
             fluid[here] = _fluid(seen, others)
     return unseen, fluid
 
@@ -326,11 +315,12 @@ def as_profile(name: str, found: Found, measured: Measured, seed: int) -> dict[s
     mine = found.asked if found.asked.groupby(list(SETTINGS)).ngroups == 1 else found.runs
     job = mine.loc[[mine.groupby(list(SETTINGS))["rate_per_s"].transform("size").idxmax()]]
     profiled = float(found.law.capacity(job)[0])
-    runs = found.posterior.runs(profiled)
+    posterior = of_job(found.posterior, profiled)
+    runs = posterior.runs
     order = np.lexsort((np.asarray(runs.outage), np.asarray(runs.capacity)))  # evenly over all there is
     n = min(len(order), DRAWS)
     draws = np.asarray(runs[:3], np.float64).T[order[(2 * np.arange(n) + 1) * len(order) // (2 * n)]]
-    values = np.asarray(found.posterior.prior.values(found.posterior.v, profiled)[:3], np.float64)
+    values = np.asarray(posterior.values[:3], np.float64)
     middle, low, high = (_keys(*np.quantile(values, q, axis=1).tolist()) for q in (0.5, 0.05, 0.95))
     low[SERVICE], high[SERVICE] = high[SERVICE], low[SERVICE]  # of more capacity it is less
     known = {row["parameter"]: row["identified"] for row in _parameters(found)}
@@ -339,28 +329,29 @@ def as_profile(name: str, found: Found, measured: Measured, seed: int) -> dict[s
     if found.posterior.prior.window is not None:
         fixed["run.lag_window"] = format_duration(round(found.posterior.prior.window * S))
     judged = [row for row in _errors(found) if row["model"] == "mechanism"]
-    return {
-        "name": name,
-        "provenance": {
-            "source": measured.file,
-            "sha256": measured.sha256,
-            "measurements": len(found.runs),
-            "method": "catch-up capacity beside the profiled one, by sequential Monte Carlo",
-            "profiled_capacity": f"{profiled:,.0f}/s",
-            "version": f"tideover {__version__}",
-            "seed": seed,
-        },
-        "values": profile.nested(dict(sorted((middle | fixed).items()))),
-        "intervals": {key: {"low": low[key], "high": high[key], "identified": known[key]} for key in middle},
-        "draws": {"keys": list(middle), "rows": [list(_keys(*draw).values()) for draw in draws.tolist()]},
-        "ranges": ranges(found.profiled.points.rate, found.profiled.points.interval),
-        "conditions": {column: float(f"{job[column].iloc[0]:.6g}") for column in SETTINGS},
-        "scatter": {"catch_up_s": 0.0},
-        "errors": {
+    provenance = {
+        "source": measured.file,
+        "sha256": measured.sha256,
+        "measurements": len(found.runs),
+        "method": "catch-up capacity beside the profiled one, by sequential Monte Carlo",
+        "profiled_capacity": f"{profiled:,.0f}/s",
+        "version": f"tideover {__version__}",
+        "seed": seed,
+    }
+    return profile.data(
+        name,
+        provenance,
+        dict(sorted((middle | fixed).items())),
+        {key: (low[key], high[key], known[key]) for key in middle},
+        (middle, (_keys(*draw).values() for draw in draws.tolist())),
+        ranges=ranges(found.profiled.points.rate, found.profiled.points.interval),
+        conditions={column: float(f"{job[column].iloc[0]:.6g}") for column in SETTINGS},
+        scatter={"catch_up_s": 0.0},
+        errors={
             row["kind"]: {"n": row["n"]} | {name: round(row[name], 4) for name in ("mean_error", "coverage")}
             for row in judged
         },
-    }
+    )
 
 
 def _keys(outage: float, capacity: float, fraction: float) -> dict[str, Any]:
@@ -390,13 +381,13 @@ def added(frames: Mapping[str, pd.DataFrame], found: Mapping[str, Found]) -> dic
 
 def _rows(found: Found) -> list[dict[Any, Any]]:
     asked = Profiled.of("", found.asked, found.law)
-    predicted = np.concatenate((found.unseen, found.posterior.predicted(asked)), axis=1)
+    told_s = np.concatenate((found.unseen, predicted(found.posterior, asked)), axis=1)
     open_ = len(found.asked)
     told = {
         "profiled_per_s": np.append(found.profiled.capacity, asked.capacity),
         "measured_s": np.append(found.profiled.points.recovery, np.full(open_, np.nan)),
         "ended": np.append(found.profiled.ended, np.zeros(open_, bool)),
-        **dict(zip(("predicted_s", "low_s", "high_s"), predicted, strict=True)),
+        **dict(zip(("predicted_s", "low_s", "high_s"), told_s, strict=True)),
         "fluid_s": np.append(found.fluid, _fluid(found.profiled, asked)),
     }
     rows = pd.concat([found.runs, found.asked])[[*SETTINGS, "checkpoint_interval_s", "rate_per_s"]]
@@ -409,9 +400,10 @@ def _parameters(found: Found) -> Iterator[dict[str, Any]]:
     """
     sizes = found.profiled.capacity
     wide = np.random.default_rng(1).standard_normal((4000, DIMENSIONS))
-    window = found.posterior.prior.window or 0.0
-    draws = found.posterior.parameters | {"lag_window": np.full(2, window)}
-    before = CatchUp(found.posterior.prior, wide, 0.0).parameters
+    prior = found.posterior.prior
+    window = prior.window or 0.0
+    draws = parameters(prior, found.posterior.v) | {"lag_window": np.full(2, window)}
+    before = parameters(prior, wide)
     for name, (unit, meaning) in MEANING.items():
         value, *ends = np.quantile(draws[name], [0.5, 0.05, 0.95]).tolist()
         known = name == "lag_window"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -147,17 +148,19 @@ DIMENSIONS = 6
 class Posterior:
     """Draws in normal coordinates, and how likely the data are as a whole (log evidence).
 
-    ``scatter``: standard deviation of the logarithm by which a run differs from what any draw says of it.
+    ``prior``: a `Prior`, or that of `catch_up`. ``scatter``: standard deviation of the logarithm by which a
+    run differs from what any draw says of it.
     """
 
-    prior: Prior
+    prior: Any
     v: Floats
     evidence: float
     scatter: float = 0.0
 
     @cached_property
     def values(self) -> Values:
-        return self.prior.values(self.v)
+        values: Values = self.prior.values(self.v)
+        return values
 
     @cached_property
     def runs(self) -> Values:

@@ -26,7 +26,6 @@ DRAWS = 120
 _GOLDEN, _SILVER = (5**0.5 - 1) / 2, 2**0.5 - 1
 """Steps of two sequences that fill the unit interval evenly, and have nothing to do with each other."""
 _GROUPS = 5
-_DIGITS = 6
 BOLT = "windowed_count"
 """The stateful bolt of ``flink-recovery``."""
 
@@ -76,27 +75,26 @@ def as_profile(name: str, found: Fitted, measured: Measurements, seed: int) -> d
             told["restart"] = "0 s: part of detection; such data cannot tell them apart"
         scatter = {}
     measure = "catch_up_s" if restart is None else "latency_recovered_s"
-    return {
-        "name": name,
-        "provenance": {
-            "source": measured.file,
-            "sha256": measured.sha256,
-            "measurements": len(points),
-            "method": "posterior of the law of aligned snapshots, by sequential Monte Carlo",
-            **told,
-            "version": f"tideover {__version__}",
-            "seed": seed,
-        },
-        "values": profile.nested(dict(sorted((values | fixed).items()))),
-        "intervals": {
-            key: {"low": low, "high": high, "identified": identified.get(key, True)}
-            for key, (low, high) in _intervals(found).items()
-        },
-        "draws": {"keys": list(values), "rows": [list(row.values()) for row in rows]},
-        "ranges": ranges(points.rate, points.interval),
-        "scatter": scatter | {measure: round(found.posterior.scatter, 4)},
-        "errors": _errors(found),
+    provenance = {
+        "source": measured.file,
+        "sha256": measured.sha256,
+        "measurements": len(points),
+        "method": "posterior of the law of aligned snapshots, by sequential Monte Carlo",
+        **told,
+        "version": f"tideover {__version__}",
+        "seed": seed,
     }
+    ends = _intervals(found).items()
+    return profile.data(
+        name,
+        provenance,
+        dict(sorted((values | fixed).items())),
+        {key: (low, high, identified.get(key, True)) for key, (low, high) in ends},
+        (values, (row.values() for row in rows)),
+        ranges=ranges(points.rate, points.interval),
+        scatter=scatter | {measure: round(found.posterior.scatter, 4)},
+        errors=_errors(found),
+    )
 
 
 def ranges(rate: Floats, interval: Floats) -> dict[str, dict[str, str]]:
@@ -156,17 +154,11 @@ def _intervals(found: Fitted) -> dict[str, tuple[Any, Any]]:
 
 
 def as_text(flat: dict[str, float]) -> dict[str, Any]:
-    """Values as a file has them: durations in six digits, as far as whole nanoseconds have them, since a
-    little less capacity may mean no recovery.
-    """
-    found: dict[str, Any] = {}
-    for key, value in flat.items():
-        if key == FRACTION:
-            found[key] = float(f"{max(value, 1e-6):.{_DIGITS}g}")
-        else:
-            nanoseconds = round(value * S)
-            found[key] = format_duration(round(nanoseconds, min(_DIGITS - len(str(nanoseconds)), 0)))
-    return found
+    """Values as a file has them."""
+    return {
+        key: float(f"{max(value, 1e-6):.6g}") if key == FRACTION else profile.six_digits(value)
+        for key, value in flat.items()
+    }
 
 
 def _errors(found: Fitted) -> dict[str, Row]:
