@@ -17,7 +17,7 @@ from tideover.calibrate.logs.findings import Prediction, Quantity
 DRAWS = 200
 LOADS = (0.5, 0.8)
 """Utilisations for which a catch-up is told: input rate over what the job can do with a backlog."""
-_EVEN = (np.arange(DRAWS) + 0.5) / DRAWS
+EVEN = (np.arange(DRAWS) + 0.5) / DRAWS
 _OTHER = (np.arange(DRAWS) * 0.6180339887498949) % 1
 """Evenly spread as well, in another order: a long silence does not go with a small capacity."""
 
@@ -30,8 +30,8 @@ def predictions(
     """
     if not seen:
         return
-    silence = next_one(seen, _EVEN)
-    yield _prediction(what, measure, silence)
+    silence = next_one(seen, EVEN)
+    yield prediction(what, measure, silence)
     capacity, rate = told.get("catch_up_capacity"), told.get("rate")
     if capacity is None or not capacity.identified:
         return
@@ -42,7 +42,7 @@ def predictions(
     for name, input_rate in inputs.items():
         left = 1 - input_rate / able
         never = left <= 0
-        yield _prediction(name, "caught_up", np.where(never, np.inf, silence / np.where(never, 1.0, left)))
+        yield prediction(name, "caught_up", np.where(never, np.inf, silence / np.where(never, 1.0, left)))
 
 
 def spread_out(quantity: Quantity) -> Floats:
@@ -52,6 +52,6 @@ def spread_out(quantity: Quantity) -> Floats:
     return np.asarray(np.exp(np.interp(_OTHER, (ENDS[0], 0.5, ENDS[1]), ends)))
 
 
-def _prediction(what: str, measure: str, values: Floats) -> Prediction:
+def prediction(what: str, measure: str, values: Floats) -> Prediction:
     low, middle, high = np.quantile(values, (ENDS[0], 0.5, ENDS[1]), method="inverted_cdf").tolist()
     return Prediction(what, measure, "s", middle, low, high)

@@ -119,7 +119,7 @@ def _findings(log: Log, job: Job, beside: Sequence[_Beside]) -> Findings:
         rows[number] = {**rows.get(number, {}), **row, **ended}
     thrown = [one for other in beside for one in other.thrown] if alone else []
     failures = tuple(_caused(failure, thrown) for failure in log.failures(job))
-    table = _table([{"checkpoint": number, **row} for number, row in sorted(rows.items())])
+    table = _table(rows)
     name = f"{job.name} ({job.id[:8]})" if job.name else job.id
     span = (log.utc(log.first), log.utc(log.last))
     settings = {**configured, **log.settings, **job.settings}
@@ -149,10 +149,11 @@ def _of(
     )
 
 
-def _table(rows: Sequence[Mapping[str, float]]) -> pd.DataFrame:
+def _table(by_number: Mapping[int, Mapping[str, float]]) -> pd.DataFrame:
+    rows = [{"checkpoint": number, **row} for number, row in sorted(by_number.items())]
     columns = ("checkpoint", "triggered", "completed", "duration", "size", "restored")
     named = {"triggered": "triggered_at_s", "completed": "completed_at_s", "duration": "duration_s"}
-    frame = pd.DataFrame(list(rows), columns=list(columns)).rename(columns={**named, "size": "size_bytes"})
+    frame = pd.DataFrame(rows, columns=list(columns)).rename(columns={**named, "size": "size_bytes"})
     return frame.fillna({"restored": 0.0})
 
 
@@ -189,7 +190,7 @@ def _without_log(beside: Sequence[_Beside]) -> Findings:
     """
     rows = {number: row for one in beside for number, row in one.answered[1].items()}
     name = next((one.answered[0] for one in beside if one.answered[0]), "Flink")
-    table = _table([{"checkpoint": number, **row} for number, row in sorted(rows.items())])
+    table = _table(rows)
     completed = table.dropna(subset=["completed_at_s"])
     groups: list[list[Thrown]] = []
     for one in sorted((one for other in beside for one in other.thrown), key=lambda one: one.at):

@@ -38,9 +38,7 @@ _COMPLETED = re.compile(
 _RESTORING = re.compile(rb"Restoring job (\w{32}) from (?:latest valid checkpoint: )?(\w+) (\d+) @ (\d+)")
 _PROPERTY = re.compile(rb"Loading (?:dynamic )?configuration property: ([\w.-]+), (.*)")
 _STRATEGY = re.compile(rb"Using restart back ?off time strategy (.*) for (.*) \((\w{32})\)")
-_STARTED = re.compile(
-    rb"Starting \w*ClusterEntrypoint \(Version: ([\w.-]+)|Starting \w+ \(Version: ([\w.-]+)"
-)
+_STARTED = re.compile(rb"(Starting \w+(?= \(Version: [\w.-]))? \(Version: ")
 _FAILED_CHECKPOINT = re.compile(rb"Failed to trigger (?:or complete )?checkpoint .*?for job (\w{32})")
 
 _STATES = frozenset(b"CREATED SCHEDULED DEPLOYING INITIALIZING RECOVERING RUNNING RECONCILING".split())
@@ -80,10 +78,7 @@ class Job:
     under_way: _Recovery | None = None
     ended: list[_Recovery] = field(default_factory=list)
     checkpoints: dict[int, dict[str, float]] = field(default_factory=dict)
-    refused: int = 0
     settings: dict[str, Setting] = field(default_factory=dict)
-    first: float = 0.0
-    last: float = 0.0
     runs: bool = False
 
     def ranked(self, attempt: bytes, rank: int | None) -> None:
@@ -110,7 +105,8 @@ def _mark(file: str, number: int, line: bytes) -> Mark:
     return Mark(file, number, " ".join(text.split())[:MOST_KEPT])
 
 
-_Take = Callable[[bytes, float], bool]
+_Found = re.Match[bytes]
+_Take = Callable[["Log", _Found, float], bool | None]
 
 
 class Log:
@@ -122,7 +118,6 @@ class Log:
     def __init__(self) -> None:
         self.jobs: dict[str, Job] = {}
         self.settings: dict[str, Setting] = {}
-        self.version = ""
         self.clock = Clock()
         self.first = self.last = float("nan")
         self._graphs: dict[bytes, str] = {}
@@ -139,21 +134,20 @@ class Log:
 
     def feed(self, file: LogFile) -> None:
         number, line = 0, b""
-        takes = [(phrase, getattr(self, name)) for phrase, name in _PHRASES]
         for number, line in file.lines():
             if self._cause_of is not None:
                 self._cause(line)
             if line[:1] == b"\t":  # of a stack trace
                 continue
-            for phrase, take in takes:
+            for phrase, pattern, take in _PHRASES:
                 if phrase in line:
-                    self._line(file, number, line, take)
+                    self._line(file, number, line, pattern, take)
                     break
         self._tail(line)
         if file.is_cut():
             file.refuse(number, "has no end: the file is cut off, or was being written")
 
-    def _line(self, file: LogFile, number: int, line: bytes, take: _Take) -> None:
+    def _line(self, file: LogFile, number: int, line: bytes, pattern: re.Pattern[bytes], take: _Take) -> None:
         try:
             at = self.clock.at(line)
         except NoTime as error:
@@ -165,7 +159,8 @@ class Log:
         if not self.first <= at:
             self.first = at
         self._before, self._here, self.last = (self.last, self._here), (file.name, number, line), at
-        if not take(line, at):
+        found = pattern.search(line)
+        if found is None or take(self, found, at) is False:
             file.refuse(number, "is cut off, or of a form that is not known: it is passed over")
 
     def _tail(self, line: bytes) -> None:
@@ -182,9 +177,10 @@ class Log:
         """Where we are."""
         return _mark(*self._here)
 
-    # What lines say. False: the line is not whole.
+    # What lines say; False: the line is not whole.
 
-    def _switched(self, line: bytes, at: float) -> bool:
+    def _switched(self, of: _Found, at: float) -> bool:
+        line = of.string
         if b"switched from state" in line:
             found = _STATE.search(line)
             if found is None or found[4] not in _STATES:
@@ -193,17 +189,16 @@ class Log:
             self._job_switched(name, id, old, new, at)
             return True
         if (found := _TASK.search(line)) and found[4] in _STATES:
-            of, attempt, before, after, where = found.groups()
+            number, attempt, before, after, where = found.groups()
             if job := self._job_of(attempt):
-                job.parallelism = max(job.parallelism, int(of))
+                job.parallelism = max(job.parallelism, int(number))
                 self._task_switched(job, attempt, before, after, where or b"", at)
             return True
         return b")#" in line  # a TaskManager's
 
     def _job_switched(self, name: bytes, id: bytes, before: bytes, after: bytes, at: float) -> None:
-        job = self._job(id, at)
+        job = self._job(id)
         job.name = name.decode("utf-8", "replace")
-        job.last = at
         recovery = job.under_way
         if after == b"RUNNING":
             self._newest = job.id
@@ -239,7 +234,6 @@ class Log:
         job.ranked(attempt, rank)
         if rank is None:
             self._unnamed.pop(attempt, None)
-        job.last = at
         if recovery is None or not recovery.tried or rank is None:
             return
         if after == b"SCHEDULED":
@@ -250,41 +244,27 @@ class Log:
                 recovery.reached.setdefault(stage, (at, self._mark))
         recovery.over = "running" in recovery.reached
 
-    def _deploying(self, line: bytes, at: float) -> bool:
-        if (found := _DEPLOYING.search(line)) is None:
-            return False
+    def _deploying(self, found: _Found, at: float) -> None:
         if job := self._job_of(found[1]):
             job.placed[found[1]] = found[2]
-        return True
 
-    def _graph(self, line: bytes, at: float) -> bool:
-        if (found := _GRAPH.search(line)) is None:
-            return False
+    def _graph(self, found: _Found, at: float) -> None:
         self._graphs[found[1]] = found[2].decode()
-        return True
 
-    def _registered(self, line: bytes, at: float) -> bool:
-        if (found := _REGISTERED.search(line)) is None:
-            return False
+    def _registered(self, found: _Found, at: float) -> None:
         self._address[found[2]] = found[1]
         self._broken.pop(found[1], None)
-        return True
 
-    def _association(self, line: bytes, at: float) -> bool:
+    def _association(self, found: _Found, at: float) -> None:
         """The connection to a TaskManager is broken; what counts is when that began."""
-        if (found := _ADDRESS.search(line)) is None:
-            return False
         if name := self._address.get(found[1]):
             since, last, mark = self._broken.get(name, (at, at, self._mark))
             if at - last > _STILL_S:
                 since, mark = at, self._mark
             self._broken[name] = (since, at, mark)
-        return True
 
-    def _gone(self, line: bytes, at: float) -> bool:
+    def _gone(self, found: _Found, at: float) -> None:
         """A TaskManager is given up, by the JobMaster or the ResourceManager."""
-        if (found := _LOST.search(line)) is None:
-            return False
         name = found[1]
         since = self._broken.get(name, (at, at, self._mark))
         self._broken[name] = (since[0], at, since[2])
@@ -297,81 +277,56 @@ class Log:
             ):
                 recovery.stages.append(("given_up", at, self._mark))
                 recovery.lost.add(name)
-        return True
 
-    def _global(self, line: bytes, at: float) -> bool:
+    def _global(self, found: _Found, at: float) -> None:
         job = self.jobs.get(self._newest) if len(self.jobs) == 1 else None
         if job is not None and (job.under_way is None or job.under_way.over):
             self._fails(job, at, "a global failure")
-        return True
 
-    def _triggered(self, line: bytes, at: float) -> bool:
-        if (found := _TRIGGERED.search(line)) is None:
-            return False
+    def _triggered(self, found: _Found, at: float) -> None:
         epoch = int(found[2]) / 1000
         self.clock.anchor(at, epoch)
-        job = self._job(found[3], at)
+        job = self._job(found[3])
         job.checkpoints[int(found[1])] = {"triggered": epoch}
-        job.last = at
-        return True
 
-    def _completed(self, line: bytes, at: float) -> bool:
-        if (found := _COMPLETED.search(line)) is None:
-            return False
-        job = self._job(found[2], at)
+    def _completed(self, found: _Found, at: float) -> None:
+        job = self._job(found[2])
         row = job.checkpoints.setdefault(int(found[1]), {})
         row |= {"completed": at, "size": float(found[3]), "duration": int(found[4]) / 1000}
-        job.last = at
         recovery = job.under_way
         if recovery is not None and recovery.over:
             recovery.reached["snapshot"] = (at, self._mark)
             job.close()
-        return True
 
-    def _checkpoint_refused(self, line: bytes, at: float) -> bool:
-        if (found := _FAILED_CHECKPOINT.search(line)) is None:
-            return False
-        self._job(found[1], at).refused += 1
-        return True
+    def _no_checkpoint(self, found: _Found, at: float) -> None:
+        self._job(found[1])
 
-    def _restoring(self, line: bytes, at: float) -> bool:
-        if (found := _RESTORING.search(line)) is None:
-            return False
-        job = self._job(found[1], at)
+    def _restoring(self, found: _Found, at: float) -> None:
+        job = self._job(found[1])
         row = job.checkpoints.setdefault(int(found[3]), {"triggered": int(found[4]) / 1000})
         row["restored"] = row.get("restored", 0.0) + 1
-        return True
 
-    def _property(self, line: bytes, at: float) -> bool:
-        if (found := _PROPERTY.search(line)) is None:
-            return False
+    def _property(self, found: _Found, at: float) -> None:
         key, value = found[1].decode(), found[2].decode("utf-8", "replace").strip()
         self.settings[key] = Setting(key, value, self._mark)
-        return True
 
-    def _strategy(self, line: bytes, at: float) -> bool:
-        if (found := _STRATEGY.search(line)) is None:
-            return False
-        job = self._job(found[3], at)
+    def _strategy(self, found: _Found, at: float) -> None:
+        job = self._job(found[3])
         job.name = job.name or found[2].decode("utf-8", "replace")
         value = found[1].decode("utf-8", "replace")
         job.settings["restart-strategy"] = Setting("restart-strategy", value, self._mark)
-        return True
 
-    def _started(self, line: bytes, at: float) -> bool:
-        if found := _STARTED.search(line):
-            self.version = (found[1] or found[2]).decode()
-            before, here = self._before
-            if any(job.runs for job in self.jobs.values()):
-                self._gap = ("failed", before, _mark(*here)), ("detected", at, self._mark)
-        return True
+    def _started(self, found: _Found, at: float) -> None:
+        before, here = self._before
+        if found[1] and any(job.runs for job in self.jobs.values()):
+            self._gap = ("failed", before, _mark(*here)), ("detected", at, self._mark)
 
     # Jobs and their failures.
 
-    def _job(self, id: bytes, at: float) -> Job:
+    def _job(self, id: bytes) -> Job:
         name = id.decode()
         if name not in self.jobs:
-            self.jobs[name] = Job(name, first=at, last=at)
+            self.jobs[name] = Job(name)
             self._newest = name
         return self.jobs[name]
 
@@ -380,7 +335,7 @@ class Log:
         id = self._graphs.get(attempt.split(b"_", 1)[0])
         if id is None:
             id = self._unnamed.setdefault(attempt, self._newest)
-        return self._job(id.encode(), self.last) if id else None
+        return self._job(id.encode()) if id else None
 
     def _fails(self, job: Job, at: float, cause: str) -> _Recovery:
         job.close()
@@ -434,22 +389,22 @@ class Log:
         return found
 
 
-_PHRASES: tuple[tuple[bytes, str], ...] = (
-    (b"switched from", "_switched"),
-    (b"Completed checkpoint", "_completed"),
-    (b"Triggering checkpoint", "_triggered"),
-    (b"Triggering savepoint", "_triggered"),
-    (b" with attempt id ", "_deploying"),
-    (b"Association with remote", "_association"),
-    (b"no longer reachable", "_gone"),
-    (b"timed out.", "_gone"),
-    (b"Registering TaskManager", "_registered"),
-    (b"Created execution graph", "_graph"),
-    (b"Restoring job", "_restoring"),
-    (b"Failed to trigger", "_checkpoint_refused"),
-    (b"configuration property:", "_property"),
-    (b"time strategy", "_strategy"),
-    (b"from a global failure", "_global"),
-    (b" (Version: ", "_started"),
+_PHRASES: tuple[tuple[bytes, re.Pattern[bytes], _Take], ...] = (
+    (b"switched from", re.compile(rb"switched from"), Log._switched),
+    (b"Completed checkpoint", _COMPLETED, Log._completed),
+    (b"Triggering checkpoint", _TRIGGERED, Log._triggered),
+    (b"Triggering savepoint", _TRIGGERED, Log._triggered),
+    (b" with attempt id ", _DEPLOYING, Log._deploying),
+    (b"Association with remote", _ADDRESS, Log._association),
+    (b"no longer reachable", _LOST, Log._gone),
+    (b"timed out.", _LOST, Log._gone),
+    (b"Registering TaskManager", _REGISTERED, Log._registered),
+    (b"Created execution graph", _GRAPH, Log._graph),
+    (b"Restoring job", _RESTORING, Log._restoring),
+    (b"Failed to trigger", _FAILED_CHECKPOINT, Log._no_checkpoint),
+    (b"configuration property:", _PROPERTY, Log._property),
+    (b"time strategy", _STRATEGY, Log._strategy),
+    (b"from a global failure", re.compile(rb"global failure"), Log._global),
+    (b" (Version: ", _STARTED, Log._started),
 )
-"""What a line says that is of use, and what takes it."""
+"""What a line says that is of use, what is read off it, and what takes that."""

@@ -23,12 +23,12 @@ import numpy as np
 import pandas as pd
 
 from tideover.calibrate.episodes import Floats
+from tideover.calibrate.logs.catch_up import LOADS
 from tideover.calibrate.logs.durations import ENDS, next_one, observed, spread
 from tideover.calibrate.logs.findings import Failure, Prediction, Quantity, Setting, unknown
 
 HEARTBEATS = (10.0, 50.0)
 """``heartbeat.interval`` and ``heartbeat.timeout`` of Flink (``HeartbeatManagerOptions``), s."""
-_BACKOFF = re.compile(r"backoffTimeMS=(\d+)")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zµ]*)", re.IGNORECASE)
 _UNITS = {
     "": 1e-3,
@@ -44,8 +44,6 @@ _UNITS = {
 _DRAWS = 1024
 FACTORS = (0.5, 1.0, 5.0, 30.0)
 """Checkpoint intervals for which something is predicted, as parts of the one that was measured."""
-LOADS = (0.5, 0.8)
-"""Utilisations for which a catch-up is told: input rate over what the job can do."""
 
 
 class Parts(NamedTuple):

@@ -20,12 +20,9 @@ _JOB = re.compile(r"/([0-9a-f]{32})/(?:chk|savepoint)-")
 
 
 class Thrown(NamedTuple):
-    """An exception of a job: when (s since 1970), its name, what it says, the task, and where it was read."""
+    """An exception of a job: when (s since 1970), and where it was read, with what it says."""
 
     at: float
-    name: str
-    said: str
-    task: str
     mark: Mark
 
 
@@ -100,14 +97,14 @@ def exceptions(file: LogFile, data: Mapping[str, Any]) -> Iterator[Thrown]:
     for row in rows if isinstance(rows, list) else []:
         try:
             trace = str(row.get("stacktrace") or row.get("exception") or "")
-            at, task = int(row["timestamp"]) / 1000, str(row.get("taskName") or row.get("task") or "")
+            at = int(row["timestamp"]) / 1000
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             file.refuse(None, f"an exception is passed over: {_lacks(error)}", "exceptionHistory")
             continue
         name, _, said = trace.split("\n", 1)[0].partition(": ")
         name = str(row.get("exceptionName") or name).rsplit(".", 1)[-1]
         mark = Mark(file.name, 0, f"{name}: {said}"[:MOST_KEPT])
-        found.append(Thrown(at, name, said, task, mark))
+        found.append(Thrown(at, mark))
     yield from sorted(found, key=lambda thrown: thrown.at)
 
 

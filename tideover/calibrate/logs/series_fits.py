@@ -17,14 +17,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.optimize import least_squares
 
-from tideover.calibrate.episodes import Floats
+from tideover.calibrate.episodes import Floats, Mask
 from tideover.calibrate.logs.series_files import THROUGHPUT, Series
 
-Mask = npt.NDArray[np.bool_]
 Law = Callable[[Floats, Floats], Floats]
 """Values over time (s) by parameters."""
 

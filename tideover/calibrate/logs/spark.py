@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tideover.calibrate.episodes import Floats
 from tideover.calibrate.logs import spark_batches as batches_of
 from tideover.calibrate.logs import spark_profile
 from tideover.calibrate.logs.files import LogFile
@@ -111,27 +112,18 @@ def _place(file: LogFile) -> tuple[str, int]:
     return (rolled["folder"] or "", int(rolled["index"])) if rolled else (file.name, 0)
 
 
-class _Joined(NamedTuple):
-    at: float
-    executor: str
-    mark: Mark
+class _Executor(NamedTuple):
+    """One that was added, or was lost, or lost a task, and why."""
 
-
-class _Lost(NamedTuple):
     at: float
     executor: str
     reason: str
     mark: Mark
 
 
-class _Begun(NamedTuple):
-    at: float
-    query: str
-    run: str
-    mark: Mark
+class _Run(NamedTuple):
+    """One of a query, or an application, that began, or that ended by an error if there is one."""
 
-
-class _Ended(NamedTuple):
     at: float
     query: str
     run: str
@@ -146,16 +138,16 @@ class Application:
     """
 
     file: str
-    began: _Begun | None = None
+    began: _Run | None = None
     last: tuple[float, Mark] = (float("nan"), Mark("", 0, ""))
     over: bool = False
     batches: dict[tuple[str, int], Batch] = field(default_factory=dict)
-    joined: list[_Joined] = field(default_factory=list)
-    lost: list[_Lost] = field(default_factory=list)
-    failed: list[_Lost] = field(default_factory=list)
+    joined: list[_Executor] = field(default_factory=list)
+    lost: list[_Executor] = field(default_factory=list)
+    failed: list[_Executor] = field(default_factory=list)
     alive: dict[str, float] = field(default_factory=dict)
-    starts: list[_Begun] = field(default_factory=list)
-    ends: list[_Ended] = field(default_factory=list)
+    starts: list[_Run] = field(default_factory=list)
+    ends: list[_Run] = field(default_factory=list)
     settings: dict[str, Setting] = field(default_factory=dict)
 
     @property
@@ -209,7 +201,7 @@ class Application:
         return True
 
     def application(self, event: Event, file: LogFile, line: Line) -> None:
-        self.began = _Begun(event["Timestamp"] / 1000, "", str(event.get("App ID")), _mark(file, line))
+        self.began = _Run(event["Timestamp"] / 1000, "", str(event.get("App ID")), "", _mark(file, line))
 
     def ended(self, event: Event, file: LogFile, line: Line) -> None:
         self.over = True
@@ -225,28 +217,29 @@ class Application:
         self.settings["spark.version"] = Setting("spark.version", event["Spark Version"], _mark(file, line))
 
     def executor_added(self, event: Event, file: LogFile, line: Line) -> None:
-        self.joined.append(_Joined(event["Timestamp"] / 1000, str(event["Executor ID"]), _mark(file, line)))
+        at, executor = event["Timestamp"] / 1000, str(event["Executor ID"])
+        self.joined.append(_Executor(at, executor, "", _mark(file, line)))
 
     def executor_removed(self, event: Event, file: LogFile, line: Line) -> None:
         at, executor = event["Timestamp"] / 1000, str(event["Executor ID"])
-        self.lost.append(_Lost(at, executor, str(event.get("Removed Reason")), _mark(file, line)))
+        self.lost.append(_Executor(at, executor, str(event.get("Removed Reason")), _mark(file, line)))
 
     def task(self, event: Event, file: LogFile, line: Line) -> None:
         """A task that did not succeed; of a fetch that failed, the executor is the one that had the data."""
         info, why = event["Task Info"], event["Task End Reason"]
         at = (info["Finish Time"] or info["Launch Time"]) / 1000
         executor = (why.get("Block Manager Address") or info)["Executor ID"]
-        self.failed.append(_Lost(at, str(executor), str(why["Reason"]), _mark(file, line)))
+        self.failed.append(_Executor(at, str(executor), str(why["Reason"]), _mark(file, line)))
 
     def query_started(self, event: Event, file: LogFile, line: Line) -> None:
         at = stamp(event["timestamp"]) if event.get("timestamp") else self.last[0]
-        self.starts.append(_Begun(at, str(event["id"]), str(event["runId"]), _mark(file, line)))
+        self.starts.append(_Run(at, str(event["id"]), str(event["runId"]), "", _mark(file, line)))
 
     def query_ended(self, event: Event, file: LogFile, line: Line) -> None:
         """The event has no time: it is that of the last line before it."""
         error = event.get("errorClassOnException") or event.get("exception") or ""
         about = str(event["id"]), str(event["runId"]), str(error)
-        self.ends.append(_Ended(self.last[0], *about, _mark(file, line)))
+        self.ends.append(_Run(self.last[0], *about, _mark(file, line)))
 
     def progress(self, event: Event, file: LogFile, line: Line) -> None:
         found = batch(event["progress"], _short(file), line.number)
@@ -395,7 +388,7 @@ def _runs(query: str, apps: Sequence[Application], mine: Sequence[Batch]) -> Ite
         yield _Hit(kind, cause, tuple(stages), run)
 
 
-def _recovered(hits: Sequence[_Hit], mine: Sequence[Batch], late: batches_of.Floats) -> Iterator[Failure]:
+def _recovered(hits: Sequence[_Hit], mine: Sequence[Batch], late: Floats) -> Iterator[Failure]:
     """Failures with the stages that batches tell. What strikes before results are there again belongs to the
     failure before it.
     """
@@ -424,7 +417,7 @@ def _recovered(hits: Sequence[_Hit], mine: Sequence[Batch], late: batches_of.Flo
         yield Failure("query", "; ".join(causes), tuple(stages), hit.kind)
 
 
-def _gaps(mine: Sequence[Batch], late: batches_of.Floats, known: Sequence[Failure]) -> Iterator[Failure]:
+def _gaps(mine: Sequence[Batch], late: Floats, known: Sequence[Failure]) -> Iterator[Failure]:
     """Batches far later than usual, of which no event says why: of progress alone, all that can be seen."""
     spans = [(f.began, f.at("caught_up") or np.inf) for f in known]
     place = 0

@@ -10,17 +10,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from tideover.calibrate.episodes import Floats, Mask
 from tideover.calibrate.fits import STAGES, CostFit, costs_of
 from tideover.calibrate.logs.durations import ENDS, observed, spread
 from tideover.calibrate.logs.findings import Failure, Quantity, instant, unknown
 from tideover.calibrate.logs.spark_events import PHASES, Batch
 from tideover.models.evaluation.curves import SLACK
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 WARM = 3
 """Batches of a new run that are no measure of what is normal."""

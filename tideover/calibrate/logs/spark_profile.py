@@ -18,6 +18,7 @@ from tideover.calibrate.logs import catch_up
 from tideover.calibrate.logs.durations import USUAL, next_one
 from tideover.calibrate.logs.findings import Failure, Prediction, Quantity, Setting
 from tideover.calibrate.logs.flink_profile import name_of
+from tideover.calibrate.logs.flink_quantities import seconds
 from tideover.calibrate.logs.spark_batches import (
     KINDS,
     SIZES,
@@ -101,7 +102,5 @@ def _seconds(text: str) -> float:
     >>> _seconds("500ms"), _seconds("3s"), _seconds("1000")
     (0.5, 3.0, 1.0)
     """
-    from tideover.calibrate.logs.flink_quantities import seconds
-
     found = seconds(text)
     return 3.0 if found is None else found

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tideover.calibrate.episodes import Floats
-from tideover.calibrate.logs.catch_up import spread_out
+from tideover.calibrate.logs.catch_up import EVEN, prediction, spread_out
 from tideover.calibrate.logs.durations import ENDS, observed
 from tideover.calibrate.logs.findings import Failure, Findings, Prediction, Quantity, Stage
 from tideover.calibrate.recoveries.profile import SERVICE
@@ -110,18 +109,10 @@ def _catch_ups(known: Sequence[Prediction], rate: Quantity, capacity: Quantity) 
     for one in known:
         if one.measure == "backlog":
             # In another order than the capacities, so that they do not go together.
-            waits = np.exp(
-                np.interp(
-                    _even(len(load)), (ENDS[0], 0.5, ENDS[1]), np.log([one.low, one.estimate, one.high])
-                )
-            )
+            ends = np.log([one.low, one.estimate, one.high])
+            waits = np.exp(np.interp(EVEN, (ENDS[0], 0.5, ENDS[1]), ends))
             after = np.where(load < 1, waits * load / np.where(load < 1, 1 - load, 1), np.inf)
-            low, middle, high = np.quantile(after, (ENDS[0], 0.5, ENDS[1]), method="inverted_cdf").tolist()
-            yield Prediction(f"{one.what}, {rate.value:.4g} {rate.unit}", "catch_up", "s", middle, low, high)
-
-
-def _even(n: int) -> Floats:
-    return np.asarray((np.arange(n) + 0.5) / n, float)
+            yield prediction(f"{one.what}, {rate.value:.4g} {rate.unit}", "catch_up", after)
 
 
 def _profile(data: Mapping[str, Any], rate: Quantity, capacity: Quantity, source: str) -> dict[str, Any]:
