@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tideover.cli import output
@@ -83,15 +83,8 @@ def _real(results: Results, out: Path, quick: bool, seed: int, engine: str, jvm:
             found = analyse(tables, lambda done, what: bar(what, 95 + 5 * done, 100))
     except NotPossible as problem:
         raise BadInput(f"calibrate: {problem}") from None
-    frames, warnings = found.frames, found.warnings
-    results.answer(
-        found.record(),
-        lambda: calibration_view(frames, warnings),
-        lambda: calibration_page(frames, found.provenance, title=plan.name, warnings=warnings),
-        warnings=warnings,
-        tables=lambda: frames,
-    )
-    _write_profiles(found.profiles, results)
+    shown = calibration_view, lambda *of, profiles, **more: calibration_page(*of, **more)
+    _answer(results, found, found.record(), plan.name, *shown)
 
 
 def _spark(quick: bool, seed: int, jvm: Jvm) -> tuple[Any, Any, Any]:
@@ -124,16 +117,7 @@ def _recoveries(source: Path, results: Results, seed: int) -> None:
     results.prepare("calibrate --from")
     with Bar("fitting") as bar:
         found = recoveries.fit(measured, seed=seed, report=bar)
-    frames, warnings = found.frames, found.warnings
-    more: Any = {"title": source.stem, "profiles": found.profiles, "warnings": warnings}
-    results.answer(
-        found.record(),
-        lambda: recoveries_view(frames, warnings),
-        lambda: recoveries_page(frames, found.provenance, **more),
-        warnings=warnings,
-        tables=lambda: frames,
-    )
-    _write_profiles(found.profiles, results)
+    _answer(results, found, found.record(), source.stem, recoveries_view, recoveries_page)
     if results.out is not None:
         results.say(f"Try: {_to_try(*next(iter(measured.workloads.items())), results.out)}")
 
@@ -158,14 +142,9 @@ def _capacities(source: Path, results: Results, seed: int) -> None:
     }
     provenance = {"File": measured.file, "SHA-256": measured.sha256}
     tables = {name: frame.to_dict("records") for name, frame in frames.items() if name != "capacities"}
-    results.answer(
-        {"schema": 1, "provenance": provenance, **tables},
-        lambda: capacities_view(frames, warnings),
-        lambda: capacities_page(frames, provenance, title=source.stem, profiles=profiles, warnings=warnings),
-        warnings=warnings,
-        tables=lambda: frames,
-    )
-    _write_profiles(profiles, results)
+    told = SimpleNamespace(frames=frames, provenance=provenance, profiles=profiles, warnings=warnings)
+    record = {"schema": 1, "provenance": provenance, **tables}
+    _answer(results, told, record, source.stem, capacities_view, capacities_page)
     if results.out is not None and found:
         name, one = next(iter(found.items()))
         results.say(f"Try: {_to_try(name, one.profiled.points, results.out)}")
@@ -179,20 +158,19 @@ def _logs(source: Path, results: Results) -> None:
     with Bar("reading") as bar:
         found = logs.read(source, bar)  # before anything is written
     results.prepare("calibrate --from")
-    frames, warnings, profiles = found.frames, found.warnings, found.profiles
+    _answer(results, found, found.record(), source.resolve().name, logs_view, logs_page)
+
+
+def _answer(results: Results, found: Any, record: Any, title: str, view: Any, page: Any) -> None:
+    """Show what came of measurements, by a ``view`` for the terminal and a page, and write profiles."""
+    frames, profiles, warnings = found.frames, found.profiles, found.warnings
     results.answer(
-        found.record(),
-        lambda: logs_view(frames, warnings),
-        lambda: logs_page(
-            frames, found.provenance, title=source.resolve().name, profiles=profiles, warnings=warnings
-        ),
+        record,
+        lambda: view(frames, warnings),
+        lambda: page(frames, found.provenance, title=title, profiles=profiles, warnings=warnings),
         warnings=warnings,
         tables=lambda: frames,
     )
-    _write_profiles(profiles, results)
-
-
-def _write_profiles(profiles: Mapping[str, str], results: Results) -> None:
     if results.out is None:
         return
     for name, text in profiles.items():

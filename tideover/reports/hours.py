@@ -13,7 +13,7 @@ from rich.text import Text
 
 from tideover.models.schema import HEADLINE, TIMES
 from tideover.reports import figures
-from tideover.reports.figures.style import css, to_svg
+from tideover.reports.figures.style import picture
 from tideover.reports.figures.sweeps import KEYS
 from tideover.reports.formatting import capitalised, number, strategy_name, with_ending
 from tideover.reports.html import Page, Picture, Section, page_of_scenarios
@@ -82,25 +82,12 @@ def view(found: Hours) -> Group:
 
 
 def pictures(found: Hours) -> tuple[Picture, ...]:
-    before = (
-        "Look at the hours before the peak, too: a failure just before it is caught up with while the load "
-        "is highest, which can take longer than one at the peak itself."
-    )
-    captions = {
-        HEADLINE: f"How long a failure takes by the hour at which it strikes. {before}",
-        "peak_backlog": "How much waits at most after the failure: what queues, logs or memory have to hold.",
-    }
-    drawn = []
-    frame = found.frame
-    for column in MEASURES:
-        if column.name in captions:
-            points = frame[frame["measure"] == column.name]
-            ax = figures.by_hour(points, found.load, f"{column.label} ({column.unit})", legend=False)
-            alt = f"{capitalised(column.label)} by hour of the day, over the load; the table has the figures."
-            svg = to_svg(ax.figure, prefix=f"hours-{column.name}", alt=alt)
-            legend = tuple((key.label, key.shape, css(key.colour)) for key in KEYS)
-            title = f"{capitalised(column.label)} by hour of the day"
-            drawn.append(Picture(title, captions[column.name], svg, legend))
+    drawn, frame = [], found.frame
+    for column in (one for one in MEASURES if one.name in (HEADLINE, "peak_backlog")):
+        points = frame[frame["measure"] == column.name]
+        ax = figures.by_hour(points, found.load, f"{column.label} ({column.unit})", legend=False)
+        words = {"label": capitalised(column.label), "column": column.name}
+        drawn.append(picture("by-hour", ax, KEYS, [column.name], **words))
     return tuple(drawn)
 
 

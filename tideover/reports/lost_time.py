@@ -14,10 +14,10 @@ from rich.text import Text
 
 from tideover.models.schema import LOSSY, remark
 from tideover.reports import figures
-from tideover.reports.figures.style import css, to_svg
+from tideover.reports.figures.style import picture
 from tideover.reports.figures.sweeps import keys
 from tideover.reports.formatting import UNDEFINED, number, strategy_name
-from tideover.reports.html import Page, Picture, Section, page_of_scenarios
+from tideover.reports.html import Page, Section, page_of_scenarios
 from tideover.reports.plans import FORMULAS, formula_rows
 from tideover.reports.tables import Table
 from tideover.reports.terminal import render, warnings_view
@@ -85,16 +85,12 @@ def page(found: Found, source: str) -> Page:
         "Seed": str(scenario.run.seed),
     }
     ax = figures.lost_time(shown.points, shown.parts, shown.marks, f"{shown.setting} (s)", legend=False)
-    alt = f"Time lost by {shown.setting}, and to what; the table has the figures."
-    legend = tuple((key.label, key.shape, css(key.colour)) for key in keys(shown.parts, shown.marks))
-    picture = Picture(
-        f"Time lost by {shown.setting}", _LOST, to_svg(ax.figure, prefix="lost", alt=alt), legend
-    )
+    drawn = picture("lost", ax, keys(shown.parts, shown.marks), setting=shown.setting, meant=_LOST)
     return page_of_scenarios(
         [scenario],
         setup,
         (
-            Section("Time lost", "lost", pictures=(picture,)),
+            Section("Time lost", "lost", pictures=(drawn,)),
             Section("Results", "results", tables=shown.tables),
             Section("Look next", "next", sentences=(shown.next,)),
         ),

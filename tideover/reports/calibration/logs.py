@@ -15,11 +15,11 @@ from rich.text import Text
 
 from tideover.models.results import counted
 from tideover.reports import figures
-from tideover.reports.calibration.page import labelled
+from tideover.reports.calibration.page import measured_page
 from tideover.reports.calibration.tables import frame, interval
 from tideover.reports.columns import LOG_FINDINGS
 from tideover.reports.figures.logs import LOG_STAGES, place
-from tideover.reports.figures.style import to_svg
+from tideover.reports.figures.style import picture
 from tideover.reports.formatting import amount, fixed, number
 from tideover.reports.html import Page, Picture, Section
 from tideover.reports.tables import Table
@@ -61,8 +61,8 @@ def _whose(row: Row) -> str:
     return f"{row['source']}, failure {amount(row['failure'])}"
 
 
-def stages_table(stages: pd.DataFrame) -> Table:
-    """Every stage, and the line that says so."""
+def stages_table(stages: pd.DataFrame, *, brief: bool = False) -> Table:
+    """Every stage, and the line that says so; ``brief``: without its text, too long for a terminal."""
     columns: dict[str, Callable[[Row], str]] = {
         "stage": lambda row: LOG_STAGES[row["stage"]][0],
         "line": place,
@@ -70,12 +70,14 @@ def stages_table(stages: pd.DataFrame) -> Table:
         "UTC": lambda row: str(row["at"])[11:],
         "after, s": lambda row: fixed(row["after_s"], 3),
     }
+    if brief:
+        del columns["what it says"]
     return Table.of(
         "Stages",
         stages.to_dict("records"),
         columns,
         ("after: from the first sign of the failure in the logs; the failure itself was before it.",),
-        3,
+        len(columns) - 2,
         lambda row: f"{_whose(row)}, {str(row['at'])[:10]}",
         lambda row: (row["source"], row["failure"]),
     )
@@ -101,8 +103,8 @@ def failures_table(failures: pd.DataFrame) -> Table:
     )
 
 
-def quantities_table(quantities: pd.DataFrame) -> Table:
-    """What the logs identify."""
+def quantities_table(quantities: pd.DataFrame, *, brief: bool = False) -> Table:
+    """What the logs identify; ``brief``: what that means is told once for each, below the table."""
     columns: dict[str, Callable[[Row], str]] = {
         "": lambda row: str(row["name"]),
         "meaning": lambda row: str(row["meaning"]),
@@ -112,13 +114,16 @@ def quantities_table(quantities: pd.DataFrame) -> Table:
         "the next one, 90 %": lambda row: interval(row["low"], row["high"]),
     }
     known = quantities[quantities["identified"].astype(bool)] if len(quantities) else quantities
-    note = (
+    meant = dict.fromkeys(f"{row['name']}: {row['meaning']}" for row in known.to_dict("records"))
+    if brief:
+        del columns["meaning"]
+    notes = (
+        *(meant if brief else ()),
         "seen: the median. With one or two observations the interval is mostly an assumption on how much "
-        "recoveries vary."
+        "recoveries vary.",
     )
-    return Table.of(
-        "What the logs tell", known.to_dict("records"), columns, (note,), 3, lambda row: str(row["source"])
-    )
+    rows, few = known.to_dict("records"), len(columns) - 3
+    return Table.of("What the logs tell", rows, columns, notes, few, lambda row: str(row["source"]))
 
 
 def untold(quantities: pd.DataFrame, sources: pd.DataFrame) -> tuple[str, ...]:
@@ -171,30 +176,19 @@ def _pictures(failures: pd.DataFrame, stages: pd.DataFrame) -> tuple[Picture, ..
     for source, part in failures.groupby("source", sort=False) if len(failures) else ():
         if len(part) > 1:
             drawn = figures.log_recoveries(part.head(MOST_BARS))
-            prefix, alt = f"recoveries-{len(found)}", f"Recoveries of {source}, a bar each."
-            more = f" The first {MOST_BARS} of {len(part)} are drawn." if len(part) > MOST_BARS else ""
-            caption = f"How long each stage of each recovery took, from the first sign in the logs.{more}"
-            found.append(
-                Picture(f"Recoveries of {source}", caption, to_svg(drawn.figure, prefix=prefix, alt=alt))
-            )
+            also, of = ["many"] if len(part) > MOST_BARS else [], len(part)
+            words: Any = {"source": source, "most": MOST_BARS, "of": of, "number": len(found)}
+            found.append(picture("log-recoveries", drawn, also=also, **words))
     groups = list(stages.groupby(["source", "failure"], sort=False)) if len(stages) else []
     for _, part in groups[:MOST_DRAWN]:
         drawn = figures.log_stages(part)
-        title = _whose(part.iloc[0].to_dict())
-        caption = "Each bar is the time that led to a stage; beside it the line that says so."
-        prefix = f"stages-{len(found)}"
-        alt = f"Stages of {title}; the table has the same times."
-        found.append(Picture(title, caption, to_svg(drawn.figure, prefix=prefix, alt=alt)))
+        whose = _whose(part.iloc[0].to_dict())
+        found.append(picture("log-stages", drawn, whose=whose, number=len(found)))
     return tuple(found)
 
 
 def logs_page(
-    frames: Mapping[str, pd.DataFrame],
-    provenance: Mapping[str, object],
-    *,
-    title: str = "logs",
-    profiles: Mapping[str, str] | None = None,
-    warnings: Sequence[str] = (),
+    frames: Mapping[str, pd.DataFrame], provenance: Mapping[str, object], title: str = "logs", **more: Any
 ) -> Page:
     """What logs say; ``frames``: ``columns.LOG_FINDINGS``, of which a table may be missing or empty."""
     names = ("sources", "failures", "stages", "quantities", "predicted", "settings")
@@ -207,18 +201,10 @@ def logs_page(
         Section("What follows for other failures", tables=(predicted_table(predicted),), untitled=True),
         Section("Settings", tables=(settings_table(settings),), untitled=True),
     )
-    return Page(
-        title=title,
-        kind="recoveries as an engine's logs tell them",
-        verdict=logs_verdict(sources, failures),
-        setup=labelled(provenance),
-        setup_title="What was read",
-        sections=sections,
-        warnings=tuple(warnings),
-        scenarios=tuple((profiles or {}).items()),
-        scenarios_title="The profiles",
-        glossary={name: columns for name, columns in LOG_FINDINGS.items() if name in frames},
-    )
+    kind, answer = "recoveries as an engine's logs tell them", logs_verdict(sources, failures)
+    glossary = {name: columns for name, columns in LOG_FINDINGS.items() if name in frames}
+    more |= {"title": title, "setup_title": "What was read"}
+    return measured_page(kind, answer, sections, glossary, provenance, **more)
 
 
 def logs_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str] = ()) -> Group:
@@ -227,23 +213,8 @@ def logs_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str] = ()) 
     few = stages[stages["failure"] <= MOST_DRAWN] if len(stages) else stages
     return Group(
         Text(logs_verdict(sources, failures), style="bold"),
-        *rendered((_short_stages(few), _short_quantities(quantities), predicted_table(predicted))),
+        *rendered((stages_table(few, brief=True), quantities_table(quantities, brief=True))),
+        *rendered((predicted_table(predicted),)),
         *map(Text, untold(quantities, sources)),
         warnings_view(warnings),
     )
-
-
-def _short_stages(stages: pd.DataFrame) -> Table:
-    """The same without what the lines say, which is too long for a terminal."""
-    whole = stages_table(stages)
-    rows = tuple(row if len(row) == 1 else (*row[:2], *row[3:]) for row in whole.rows)
-    return Table(whole.title, (*whole.columns[:2], *whole.columns[3:]), rows, whole.notes, 2)
-
-
-def _short_quantities(quantities: pd.DataFrame) -> Table:
-    """The same with what they mean in notes."""
-    whole = quantities_table(quantities)
-    rows = tuple(row if len(row) == 1 else (row[0], *row[2:]) for row in whole.rows)
-    meant = dict.fromkeys(f"{row[0]}: {row[1]}" for row in whole.rows if len(row) > 1)
-    notes = (*meant, *whole.notes)
-    return Table(whole.title, (whole.columns[0], *whole.columns[2:]), rows, notes, 2)

@@ -16,8 +16,8 @@ from rich.text import Text
 from tideover.models.results import counted
 from tideover.reports import figures
 from tideover.reports.calibration import tables
-from tideover.reports.columns import CALIBRATION
-from tideover.reports.figures.style import to_svg
+from tideover.reports.columns import CALIBRATION, Tables
+from tideover.reports.figures.style import picture
 from tideover.reports.formatting import amount, capitalised, number, strategy_name
 from tideover.reports.html import Page, Picture, Section
 from tideover.reports.terminal import rendered, warnings_view
@@ -195,32 +195,19 @@ def scatter(pairs: pd.DataFrame) -> tuple[Picture, ...]:
     drawable = (pairs["measured"] > 0) & (pairs["predicted"] > 0)
     if not drawable.any():
         return ()
-    caption = (
-        "Each mark is one episode of a real run; on the line the prediction is exact. Look at the filled "
-        "marks: the fit has not seen them. A bar that misses the line is an interval that does not hold what "
-        "was measured; such predictions, and those off by more than 30 %, have a ring."
-    )
-    left_out = int((~drawable & pairs["error"].notna()).sum())
-    if left_out:
-        caption += f" Not drawn, for want of a figure on one side, but in the table: {left_out}."
-    alt = "Predicted over measured figures, by measure and strategy; the tables have the same figures."
-    svg = to_svg(figures.predictions(pairs)[0].figure, prefix="predictions", alt=alt)
-    return (Picture("Measured and predicted", caption, svg),)
+    undrawn = int((~drawable & pairs["error"].notna()).sum())
+    also = ["undrawn"] if undrawn else []
+    return (picture("predictions", figures.predictions(pairs), also=also, undrawn=undrawn),)
 
 
 def residuals(pairs: pd.DataFrame) -> tuple[Picture, ...]:
     """Errors over rate, keys and moment; only where there is something to compare."""
     found = []
-    for over, (_, title, hint) in _OVER.items():
+    for over, (_, what, hint) in _OVER.items():
         known = pairs[np.isfinite(pairs["error"]) & pairs[over].notna()]
         if known[over].nunique() > 1:
-            caption = f"Above zero the prediction is too long, below too short. {hint}"
-            alt = (
-                f"Errors of prediction in percent over {title}, by measure; the tables have the same figures."
-            )
-            prefix = f"residuals-{over.replace('_', '-')}"
-            svg = to_svg(figures.residuals(known, over)[0].figure, prefix=prefix, alt=alt)
-            found.append(Picture(f"Residuals over {title}", caption, svg))
+            words: Any = {"over": over.replace("_", "-"), "what": what, "hint": hint}
+            found.append(picture("residuals", figures.residuals(known, over), **words))
     return tuple(found)
 
 
@@ -229,21 +216,19 @@ def backlogs(timelines: pd.DataFrame, pairs: pd.DataFrame) -> tuple[Picture, ...
     typical, worst = chosen(timelines, pairs)
     if typical.empty:
         return ()
-    title = "Real and simulated backlog"
-    parts = [(title, "One episode of each", typical, "typical")]
+    parts = [("", "One episode of each", typical, "typical")]
     if not worst.empty:
         held_out = "Of the held-out episodes those with the median error"
         parts = [
-            (f"{title}: typical episodes", held_out, typical, "typical"),
-            (f"{title}: worst episodes", "The episodes with the greatest error", worst, "worst"),
+            (": typical episodes", held_out, typical, "typical"),
+            (": worst episodes", "The episodes with the greatest error", worst, "worst"),
         ]
     drawn = []
     for title, which, part, key in parts:
         rows = part.drop_duplicates(["session", "episode"]).to_dict("records")
         named = ", ".join(f"{strategy_name(row['strategy'])} {tables.episode_name(row)}" for row in rows)
-        what = "Rows that have come in and are not in the sink's results yet, from the fault on."
-        svg = to_svg(figures.backlogs(part)[0].figure, prefix=f"backlog-{key}", alt=title)
-        drawn.append(Picture(title, f"{what} {which}: {named}.", svg))
+        words: Any = {"part": title, "which": which, "named": named, "key": key}
+        drawn.append(picture("backlog", figures.backlogs(part), **words))
     return tuple(drawn)
 
 
@@ -270,15 +255,43 @@ def chosen(timelines: pd.DataFrame, pairs: pd.DataFrame) -> tuple[pd.DataFrame, 
     return first, last
 
 
+def measured_page(
+    kind: str,
+    verdict: str,
+    sections: tuple[Section, ...],
+    glossary: Tables,
+    provenance: Mapping[str, object],
+    *,
+    title: str,
+    setup_title: str = "What was measured, and where",
+    profiles: Mapping[str, str] = {},
+    warnings: Sequence[str] = (),
+) -> Page:
+    """A page on measurements. ``provenance``: where and when they were made, label by label; ``profiles``:
+    texts of those that came of them, by name. What its callers take as ``more`` is for it.
+    """
+    return Page(
+        title=title,
+        kind=kind,
+        verdict=verdict,
+        setup=labelled(provenance),
+        setup_title=setup_title,
+        sections=sections,
+        warnings=tuple(warnings),
+        scenarios=tuple(profiles.items()),
+        scenarios_title="The profiles",
+        glossary=glossary,
+    )
+
+
 def calibration_page(
     frames: Mapping[str, pd.DataFrame],
     provenance: Mapping[str, object],
-    *,
     title: str = "calibration",
-    warnings: Sequence[str] = (),
+    **more: Any,
 ) -> Page:
     """Measured and predicted figures of real runs that were really killed. A table of ``frames`` that is
-    missing or empty is left out; ``provenance``: where and when it was measured, label by label.
+    missing or empty is left out.
     """
     pairs, parameters, timelines, ranking, correctness = (tables.frame(frames, name) for name in CALIBRATION)
     pairs = tables.judged(pairs)
@@ -303,16 +316,9 @@ def calibration_page(
             ),
         ),
     )
-    return Page(
-        title=title,
-        kind="real runs, really killed, beside what the fitted simulator says of them",
-        verdict=verdict(pairs, ranking, correctness),
-        setup=labelled(provenance),
-        setup_title="What was measured, and where",
-        sections=sections,
-        warnings=tuple(warnings),
-        glossary=CALIBRATION,
-    )
+    kind = "real runs, really killed, beside what the fitted simulator says of them"
+    answer = verdict(pairs, ranking, correctness)
+    return measured_page(kind, answer, sections, CALIBRATION, provenance, title=title, **more)
 
 
 def calibration_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str] = ()) -> Group:

@@ -15,10 +15,10 @@ from rich.text import Text
 
 from tideover.models.results import counted
 from tideover.reports import figures, published
-from tideover.reports.calibration.page import labelled
+from tideover.reports.calibration.page import measured_page
 from tideover.reports.calibration.tables import FAILED_BEYOND, frame, interval, parameters_table, percent
 from tideover.reports.columns import CAPACITY_FITS, RECOVERY_FITS
-from tideover.reports.figures.style import to_svg
+from tideover.reports.figures.style import picture
 from tideover.reports.formatting import UNDEFINED, amount, fixed, is_undefined, number
 from tideover.reports.html import Page, Picture, Section
 from tideover.reports.tables import Table
@@ -38,10 +38,8 @@ CAPACITY_TABLES = ("capacities", "fit_parameters", "errors")
 def capacities_page(
     frames: Mapping[str, pd.DataFrame],
     provenance: Mapping[str, object],
-    *,
     title: str = "capacities",
-    profiles: Mapping[str, str] = {},
-    warnings: Sequence[str] = (),
+    **more: Any,
 ) -> Page:
     """Capacities that others measured, and what a law says of them. ``frames``: ``columns.CAPACITY_FITS``;
     with ``catch_up`` they have recoveries, too, and there are texts of profiles.
@@ -55,18 +53,9 @@ def capacities_page(
         pictures = _catch_up_picture(frames["catch_up"])
         verdict += "\n" + catch_up_verdict(parameters, errors)
     measured = Section("Measured beside predicted", tables=tables, pictures=pictures)
-    return Page(
-        title=title,
-        kind="measured capacities, and a law fitted to them",
-        verdict=verdict,
-        setup=labelled(provenance),
-        setup_title="What was measured, and where",
-        sections=(measured, Section("The law", tables=(parameters_table(parameters, by="workload"),))),
-        warnings=tuple(warnings),
-        scenarios=tuple(profiles.items()),
-        scenarios_title="The profiles",
-        glossary=CAPACITY_FITS,
-    )
+    law = Section("The law", tables=(parameters_table(parameters, by="workload"),))
+    kind = "measured capacities, and a law fitted to them"
+    return measured_page(kind, verdict, (measured, law), CAPACITY_FITS, provenance, title=title, **more)
 
 
 def capacities_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str] = ()) -> Group:
@@ -119,14 +108,7 @@ def _catch_up_tables(found: pd.DataFrame) -> tuple[Table, ...]:
 def _catch_up_picture(found: pd.DataFrame) -> tuple[Picture, ...]:
     if not (found["ended"] & found["predicted_s"].notna()).any():
         return ()
-    title = "Recoveries under settings that no fit had seen"
-    caption = (
-        "On the line a prediction is what was measured. What is predicted never to end, or outside of "
-        "the figure, is left out."
-    )
-    alt = "Predicted over measured recoveries, by catch-up capacity and by the fluid law; the table has them."
-    svg = to_svg(figures.catch_up(found)[0].figure, prefix="catch-up", alt=alt)
-    return (Picture(title, caption, svg),)
+    return (picture("catch-up", figures.catch_up(found)),)
 
 
 def catch_up_verdict(parameters: pd.DataFrame, errors: pd.DataFrame) -> str:
@@ -323,13 +305,11 @@ _STEEP = 3
 def recoveries_page(
     frames: Mapping[str, pd.DataFrame],
     provenance: Mapping[str, object],
-    *,
     title: str = "recoveries",
-    profiles: Mapping[str, str] | None = None,
-    warnings: Sequence[str] = (),
+    **more: Any,
 ) -> Page:
     """Recoveries that others measured, and what the fitted mechanism predicts for them. A table of ``frames``
-    that is missing or empty is left out; ``profiles``: texts by name.
+    that is missing or empty is left out.
     """
     points, parameters, errors, curves = (frame(frames, name) for name in RECOVERY_FITS)
     sections = (
@@ -345,18 +325,8 @@ def recoveries_page(
             tables=(parameters_table(parameters, by="workload"),),
         ),
     )
-    return Page(
-        title=title,
-        kind="measured recoveries, and a mechanism fitted to them",
-        verdict=recoveries_verdict(errors),
-        setup=labelled(provenance),
-        setup_title="What was measured, and where",
-        sections=sections,
-        warnings=tuple(warnings),
-        scenarios=tuple((profiles or {}).items()),
-        scenarios_title="The profiles",
-        glossary=RECOVERY_FITS,
-    )
+    kind, answer = "measured recoveries, and a mechanism fitted to them", recoveries_verdict(errors)
+    return measured_page(kind, answer, sections, RECOVERY_FITS, provenance, title=title, **more)
 
 
 def recoveries_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str] = ()) -> Group:
@@ -506,29 +476,15 @@ def _pictures(points: pd.DataFrame, curves: pd.DataFrame, parameters: pd.DataFra
         lines = curves[curves["workload"] == workload].groupby("checkpoint_interval_s")["predicted_s"]
         if any(line.isna().any() or line.max() > _STEEP * line.min() for _, line in lines):
             steep.append(str(workload))
-    right_end = (
-        "No line gets steep: the rates are not near saturation, where recovery takes several times as "
-        "long, so they tell little about the capacity."
-    )
-    if steep:
-        where = "" if len(steep) == len(workloads) else f" of {listed(steep)}"
-        right_end = f"Look at the right end{where}: near saturation recovery takes several times as long."
-    figure = figures.recoveries_over_rate(comparable, curves)[0].figure
-    caption = (
-        "Lines are predictions for any rate, one for each interval between snapshots: whole ones, with their "
-        "90 % interval, where something was measured, dashed ones where nothing was. Filled marks are "
-        f"measured, open ones predicted by a fit that had not seen the point. {right_end}"
-    )
+    also, where = ["steep" if steep else "flat"], ""
+    if steep and len(steep) < len(workloads):
+        where = f" of {listed(steep)}"
     if "parallelism" in points and (points["rate_per_s"] != comparable["rate_per_s"]).any():
-        caption += " Rates are as of a job with as many tasks as most recoveries have."
+        also.append("tasks")
     if "heartbeat_timeout_s" in points and points["heartbeat_timeout_s"].nunique() > 1:
-        caption += " Lines are for the heartbeats that most recoveries have."
+        also.append("heartbeats")
     windows = parameters[parameters["parameter"] == "lag_window"]["value"]
     if (windows > 0).any():
-        caption += (
-            f" The steps are the instrument's: that the backlog was gone showed in a metric over windows of "
-            f"{windows.max():g} s."
-        )
-    alt = "Time of recovery over the input rate, by workload and snapshot interval; the table has the points."
-    svg = to_svg(figure, prefix="recoveries", alt=alt)
-    return (Picture("Time of recovery over the input rate", caption, svg),)
+        also.append("steps")
+    drawn = figures.recoveries_over_rate(comparable, curves)
+    return (picture("recoveries", drawn, also=also, where=where, window=windows.max()),)
