@@ -38,18 +38,13 @@ def deployed(at: float, attempt: int, on: str = "tm1", graph: str = GRAPH) -> li
     found = []
     for sub in (0, 1):
         for step, (before, after) in enumerate(pairwise(names)):
-            found.append(
-                (at + max(step - 1, 0) + 0.25 * sub, task(0, sub, attempt, before, after, graph=graph))
-            )
+            when = at + max(step - 1, 0) + 0.25 * sub
+            found.append((when, task(when, sub, attempt, before, after, graph=graph)))
             if after == "DEPLOYING":
                 text = f"Deploying map ({sub + 1}/2) (attempt #{attempt}) with attempt id "
                 text += f"{graph}_v_{sub}_{attempt} and vertex id v_{sub} to {on} @ host"
-                found.append((at + 0.25 * sub, line(0, text)))
-    return [_at(when, text) for when, text in sorted(found, key=lambda one: one[0])]
-
-
-def _at(at: float, text: str) -> str:
-    return line(at, "") + text[len(line(0, "")) :]
+                found.append((at + 0.25 * sub, line(at + 0.25 * sub, text)))
+    return [text for _, text in sorted(found, key=lambda one: one[0])]
 
 
 def running(name: str = "count", id: str = JOB, graph: str = GRAPH) -> list[str]:

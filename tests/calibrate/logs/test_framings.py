@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import struct
 import zlib
@@ -55,6 +56,8 @@ WAYS: dict[str, Callable[[bytes], list[bytes]]] = {
     "snappy": snappy_java,
     "zstd": lambda data: [pa.Codec("zstd").compress(part, asbytes=True) for part in parts(data)],
     "gzip": lambda data: [gzip.compress(part) for part in parts(data)],
+    "bzip2": lambda data: [bz2.compress(part) for part in parts(data)],
+    "lz4 frames": lambda data: [pa.Codec("lz4").compress(part, asbytes=True) for part in parts(data)],
 }
 FRAMES = {way: made(TEXT) for way, made in WAYS.items()}
 
