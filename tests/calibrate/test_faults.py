@@ -112,6 +112,11 @@ def test_comparison_tells_errors_and_intervals():
     assert set(table["measure"]) == set(plain.figures()) | set(fitting.MEASURES)
     held = table[table["held_out"]]
     assert (held["error"].abs() < 0.1).all()
+    # One rate and two kills: the fluid law's silence and catch-up are their geometric means.
+    for row in held.to_dict("records"):
+        mean = np.sqrt(np.prod([kill.figures()[row["measure"]] for kill in kills]))
+        assert row["fluid_error"] == pytest.approx(mean / row["measured"] - 1, abs=0.02)
+    assert table[table["purpose"] == "steady"]["fluid_error"].isna().all()
     assert ((held["low"] < held["measured"]) & (held["measured"] < held["high"])).all()
     ranks = ranking(table)
     assert ranks[["measured_rank", "simulated_rank"]].to_numpy().tolist() == [[1, 1]]

@@ -372,7 +372,7 @@ def test_law_the_fluid_law_finds_its_own_constants():
             return {"output_gap_s": 9.0, "catch_up_s": back}
 
     found = [Exact(rate, age) for rate in (500, 1500, 2500) for age in (0.5, 4.0)]
-    assert fluid(found)(Exact(2000, 2.0)) == pytest.approx(Exact(2000, 2.0).figures(), rel=1e-4)
+    assert fluid(found)(2000, 2.0) == pytest.approx(Exact(2000, 2.0).figures(), rel=1e-4)
 
 
 MADE = [(8.0, 1.0, 1000.0), (9.0, 3.0, 1500.0), (10.0, 4.0, 1000.0), (8.5, 2.0, 1500.0), (9.5, 0.5, 1000.0)]
@@ -419,7 +419,7 @@ def test_a_calibration_of_made_up_kills(calibrated):
     held_out = pairs[pairs.held_out]
     assert (held_out.low < held_out.measured).all()
     assert (held_out.measured < held_out.high).all()
-    assert np.isfinite(held_out.fluid).all()
+    assert np.isfinite(held_out.fluid_error).all()
     (row,) = found.frames["correctness"].to_dict("records")
     assert (row["kills"], row["exact"], row["missing"], row["simulated_lost"]) == (5, 5, 0, 0)
     assert set(found.frames["timelines"].session) == {"s4"}

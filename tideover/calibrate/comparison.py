@@ -19,9 +19,11 @@ from tideover.calibrate.fits import (
     STEADY,
     CostFit,
     FaultFit,
+    Law,
     Spread,
     fit_costs,
     fit_faults,
+    fluid_law,
     median,
     spread_of,
 )
@@ -34,12 +36,13 @@ TIMELINE = (-5.0, 30.0)
 
 @dataclass(frozen=True)
 class Fits:
-    """All that was fitted: costs by condition, faults by kind, spread of steady measures. ``seed``: of the
-    bootstrap, and of the noise of predictions.
+    """All that was fitted: costs by condition, faults and the fluid law by kind, spread of steady measures.
+    ``seed``: of the bootstrap, and of the noise of predictions.
     """
 
     costs: Mapping[Condition, CostFit]
     faults: Mapping[Kind, FaultFit]
+    laws: Mapping[Kind, Law]
     spread: Mapping[str, Spread]
     seed: int
 
@@ -76,11 +79,25 @@ def fit(episodes: Sequence[Episode], seed: int, progress: Progress) -> Fits:
     found = [costs[condition] for condition in {e.condition for e in known}]
     parameters = sum(1 + one.rows_vary + one.state_varies for one in found)
     spread = {name: spread_of(np.array(values), parameters, STEADY) for name, values in residuals.items()}
-    return Fits(costs, faults, spread, seed)
+    return Fits(costs, faults, _laws(episodes), spread, seed)
+
+
+def _laws(episodes: Sequence[Episode]) -> dict[Kind, Law]:
+    """The fluid law of each kind of fault; what is gone back to is the begin of the batch under way."""
+    struck = [e for e in episodes if e.fitted and e.fault.kind != "none" and "output_gap_s" in e.figures()]
+    return {
+        kind: fluid_law([_point(e) for e in struck if e.kind == kind], struck[0].setup.trigger_s)
+        for kind in {e.kind for e in struck}
+    }
+
+
+def _point(episode: Episode) -> tuple[float, float, Figures]:
+    return episode.rate_per_s, float(np.nan_to_num(episode.fault.in_batch_s)), episode.figures()
 
 
 def pairs(episodes: Sequence[Episode], fits: Fits, progress: Progress) -> pd.DataFrame:
-    """One row an episode and measure: measured, predicted, 90 % interval, error (predicted/measured - 1).
+    """One row an episode and measure: measured, predicted, 90 % interval, error (predicted/measured - 1), and
+    after a fault that of the fluid law.
 
     After a fault, times shorter than the trigger interval count as that long: the sink can't tell them apart.
     What was measured and can't be predicted has no ``predicted``; it is not left out.
@@ -91,6 +108,8 @@ def pairs(episodes: Sequence[Episode], fits: Fits, progress: Progress) -> pd.Dat
         measured, (made, likely) = episode.figures(), _predictions(episode, fits, i)
         setup, fault = episode.setup, episode.fault
         floor = 0.0 if fault.kind == "none" else setup.trigger_s  # the sink cannot see less
+        law = fits.laws.get(episode.kind)
+        plain = {} if law is None else law(*_point(episode)[:2])
         for measure in sorted({*measured, *made}):
             seen, said = measured.get(measure, NAN), made.get(measure, NAN)
             spread = fits.spread_of(episode, measure)
@@ -114,10 +133,15 @@ def pairs(episodes: Sequence[Episode], fits: Fits, progress: Progress) -> pd.Dat
                     "predicted": said,
                     "low": low,
                     "high": high,
-                    "error": max(said, floor) / max(seen, floor) - 1 if np.isfinite(said + seen) else NAN,
+                    "error": _error(said, seen, floor),
+                    "fluid_error": _error(plain.get(measure, NAN), seen, floor),
                 }
             )
     return pd.DataFrame(rows)
+
+
+def _error(said: float, seen: float, floor: float) -> float:
+    return max(said, floor) / max(seen, floor) - 1 if np.isfinite(said + seen) else NAN
 
 
 def _predictions(episode: Episode, fits: Fits, number: int) -> tuple[Figures, list[Figures]]:

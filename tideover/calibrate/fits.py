@@ -6,13 +6,13 @@ generator is asked is part of the result. Another model of costs is another matr
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import lsq_linear
+from scipy.optimize import least_squares, lsq_linear
 from scipy.stats import norm
 from scipy.stats import t as student
 
@@ -72,6 +72,34 @@ def spread_of(residuals: Floats, parameters: int, typical: float) -> Spread:
     known = residuals[np.isfinite(residuals)]
     freedom = PRIOR_FREEDOM + max(0, len(known) - parameters)
     return Spread(float(np.sqrt((PRIOR_FREEDOM * typical**2 + (known**2).sum()) / freedom)), freedom)
+
+
+Law = Callable[[float, float], Figures]
+"""The fluid law: the figures after a fault at a rate (1/s), and with an age (s) of what is gone back to."""
+
+
+def fluid_law(found: Sequence[tuple[float, float, Figures]], floor: float = 0.0) -> Law:
+    """The simplest law that could do it, fitted to faults (rate, age, figures) by least squares of logs:
+    the sink is silent for D, and the backlog is gone after D + r (a + D) / (C - r), with rate r and age a.
+
+    ``floor``: what is shorter (s) counts as that long.
+    """
+    top = max(rate for rate, _, _ in found)
+
+    def law(rate: float, age: float, outage: float, capacity: float) -> Figures:
+        left = max(capacity - rate, 1e-9 * capacity)
+        return {"output_gap_s": outage, "catch_up_s": outage + rate * (age + outage) / left}
+
+    def residuals(logs: Floats) -> Floats:
+        made = [(law(rate, age, *np.exp(logs)), figures) for rate, age, figures in found]
+        pairs = [(max(one[m], floor), max(figures[m], floor)) for one, figures in made for m in figures]
+        return np.log([said / seen for said, seen in pairs if seen])
+
+    known = [figures["output_gap_s"] for _, _, figures in found if "output_gap_s" in figures]
+    begin = np.log(np.array([np.mean(known), 2 * top], float))
+    best = least_squares(residuals, begin, bounds=([-np.inf, np.log(1.001 * top)], np.inf))
+    outage, capacity = np.exp(best.x).tolist()
+    return lambda rate, age: law(rate, age, outage, capacity)
 
 
 def spread_by_kind(residuals: Mapping[K, Floats]) -> dict[K, Spread]:

@@ -144,7 +144,7 @@ def _pairs(made: Sequence[Prediction], fits: Fits, progress: Progress) -> pd.Dat
     for i, one in enumerate(made):
         progress(i / len(made), f"predicting kill {i + 1} of {len(made)}")
         kill, predicted = one.kill, one.figures()
-        measured, plain = kill.figures(), law(kill)
+        measured, plain = kill.figures(), law(kill.rate_per_s, kill.age_s)
         draws = fits.draws[:SIMULATED_DRAWS] if kill.held_out else ()
         likely = [simulated(kill, costs, seed).figures() for seed, costs in enumerate(draws, LUCK + 1)]
         about = ABOUT | {"session": kill.session, "episode": kill.episode, "held_out": kill.held_out}
@@ -153,9 +153,9 @@ def _pairs(made: Sequence[Prediction], fits: Fits, progress: Progress) -> pd.Dat
             seen, said = measured.get(measure, NAN), predicted.get(measure, NAN)
             values = np.array([figures.get(measure, np.inf) for figures in likely])
             low, high = fits.spread[measure].interval(values)
-            error = said / seen - 1 if seen else NAN
-            figures = {"measured": seen, "predicted": said, "low": low, "high": high, "error": error}
-            rows.append(about | {"measure": measure} | figures | {"fluid": plain[measure]})
+            error, plainly = ((made / seen - 1 if seen else NAN) for made in (said, plain[measure]))
+            figures = {"measured": seen, "predicted": said, "low": low, "high": high}
+            rows.append(about | {"measure": measure} | figures | {"error": error, "fluid_error": plainly})
     return pd.DataFrame(rows)
 
 

@@ -7,12 +7,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import least_squares
 
 from tideover.calibrate.episodes import (
     DISTURBED,
@@ -27,6 +26,7 @@ from tideover.calibrate.episodes import (
     new_outputs,
     recovery,
 )
+from tideover.calibrate.fits import Law, fluid_law
 
 SILENT_S = 0.5
 """The sink is never silent for so long while the job runs."""
@@ -222,27 +222,7 @@ def fit(found: Sequence[Kill], weights: Floats | None = None) -> Costs:
     )
 
 
-def fluid(found: Sequence[Kill]) -> Callable[[Kill], Figures]:
-    """The simplest law that could do it, fitted to the same kills: the sink is silent for D, and the backlog
-    is gone after D + r (a + D) / (C - r), with the age a of the checkpoint, and the rate r.
-
-    Least squares of the logarithms.
-    """
-    seen = [(kill, kill.figures()) for kill in found]
-    top = max(kill.rate_per_s for kill in found)
-
-    def law(kill: Kill, outage: float, capacity: float) -> Figures:
-        rate = kill.rate_per_s
-        left = max(capacity - rate, 1e-9 * capacity)
-        back = outage + rate * (kill.age_s + outage) / left
-        return {"output_gap_s": outage, "catch_up_s": back}
-
-    def residuals(logs: Floats) -> Floats:
-        made = [(law(kill, *np.exp(logs)), figures) for kill, figures in seen]
-        ratios = [one[m] / figures[m] for one, figures in made for m in figures if figures[m]]
-        return np.log(np.array(ratios, float))
-
-    begin = np.log(np.array([np.nanmean([kill.outage_s for kill in found]), 2 * top], float))
-    best = least_squares(residuals, begin, bounds=([-np.inf, np.log(1.001 * top)], np.inf))
-    outage, capacity = np.exp(best.x).tolist()
-    return lambda kill: law(kill, outage, capacity)
+def fluid(found: Sequence[Kill]) -> Law:
+    """The fluid law of kills; what is gone back to is a checkpoint."""
+    seen = [(kill.rate_per_s, kill.age_s, kill.figures()) for kill in found]
+    return fluid_law([one for one in seen if one[2]])

@@ -86,7 +86,7 @@ def as_profile(
     }
     wait = _seconds(settings["spark.locality.wait"].value) if "spark.locality.wait" in settings else 3.0
     data = profile.profile(
-        name_of(source), condition, Fits({condition: costs}, faults, {}, 1), provenance, wait
+        name_of(source), condition, Fits({condition: costs}, faults, {}, {}, 1), provenance, wait
     )
     rate, interval = told["rate"], told["trigger_interval"]
     if rate.identified:

@@ -121,8 +121,8 @@ def summary(pairs: pd.DataFrame, *, held_out: bool = True, by_fault: bool = Fals
     every = every.assign(_size=every["error"].abs(), _covered=every["covered"].where(known).astype(float))
     keys = ["purpose", "strategy", *(["fault"] if by_fault else []), "measure"]
     more: dict[str, Any] = {}
-    if "fluid" in every:
-        every["_fluid"] = (every["fluid"] / every["measured"] - 1).abs()
+    if "fluid_error" in every:
+        every["_fluid"] = every["fluid_error"].abs()
         more = {"fluid_error": ("_fluid", "median")}
     found = (
         every[every["held_out"] == held_out]
@@ -222,8 +222,8 @@ def summary_table(found: pd.DataFrame, title: str) -> Table:
         columns["fluid law"] = lambda row: percent(row["fluid_error"])
         notes.append(
             "fluid law: median error of the simplest law that could do it. The sink is silent for D, and the "
-            "backlog is gone after D + r (a + D) / (C − r): r is the rate, a the age of the checkpoint. D, C "
-            "are fitted to the same faults."
+            "backlog is gone after D + r (a + D) / (C − r): r is the rate, a the age of what is gone back "
+            "to. D, C are fitted to the same faults."
         )
     return Table.of(title, ordered.to_dict("records"), columns, notes, 2, heading)
 
