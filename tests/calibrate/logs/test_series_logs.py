@@ -223,6 +223,26 @@ def test_times_of_every_kind_are_the_same(tmp_path: Path) -> None:
     assert AT[line - 1] <= World().began < AT[line]  # the last point before it
 
 
+def test_a_real_lag_tells_what_was_measured_at_its_source() -> None:
+    """Six kills of a real Flink: corners are within a scrape of 1 s of what was measured every 20 ms, if they
+    are given. One rise and fall is no triangle, and is named; of two the scrapes are too few for more than
+    bounds.
+    """
+    where = Path(__file__).parents[2] / "data" / "flink"
+    kills = np.loadtxt(where / "kills.csv", delimiter=",", skiprows=1)
+    (one,) = logs.read(where / "records_lag.csv").found
+    whole = 0
+    for failure in one.failures:
+        at, silence, back = min(kills, key=lambda kill: abs(kill[0] - failure.began))
+        assert failure.began == pytest.approx(at, abs=1)
+        if (read := failure.at("running")) is not None:
+            caught_up = failure.at("caught_up")
+            assert (read, caught_up) == pytest.approx((at + silence, at + back), abs=1)
+            whole += 1
+    assert (len(one.failures), whole) == (5, 3)
+    assert any("does not rise and fall in straight lines" in said for said in one.remarks)
+
+
 def test_lines_that_are_broken_are_named(tmp_path: Path) -> None:
     path = tmp_path / "lag.csv"
     rows = csv((T0 + AT).tolist(), WAITING).splitlines()

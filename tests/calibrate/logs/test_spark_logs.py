@@ -345,7 +345,7 @@ def test_batches_of_one_size_do_not_tell_what_a_row_costs(tmp_path: Path) -> Non
 
 
 def test_a_real_query_whose_executor_and_driver_were_killed() -> None:
-    """The kills were at 23:06:06.259 and 23:06:41.604 (spark.md): the first is noticed by a task within
+    """The kills were at 23:06:06.259 and 23:06:41.604 (README.md): the first is noticed by a task within
     half a second; the second is after the last line of its driver, and before the next one's first.
     """
     evidence = logs.read(REAL)
