@@ -27,6 +27,8 @@ from tideover.scenarios.loader import load
 ONCE = {"guarantee": "exactly_once", "transaction_timeout": 0}
 UNDISTURBED = [(0, 12), (1, 26), (2, 32), (3, 46), (4, 52)]
 """(root, counted at), at least once."""
+IN_TIME = [(0, 27), (1, 28), (2, 47), (3, 48)]
+"""The same exactly once, as far as p's commits of 21 and 41 go."""
 
 
 def run(*failures: Any, until: float = 79, state: RocksDB | None = None, **more: Any) -> Replication:
@@ -44,6 +46,11 @@ def run(*failures: Any, until: float = 79, state: RocksDB | None = None, **more:
     ledger = found.ledger
     assert ledger["emitted"] == ledger["completed"] + ledger["in_flight"]
     return found
+
+
+def open_for(time: float) -> dict[str, Any]:
+    """Exactly once: the broker aborts transactions as soon as they are so old."""
+    return ONCE | {"transaction_timeout": round(time * MS), "abort_interval": 1}
 
 
 def total(found: Replication) -> int:
@@ -109,14 +116,44 @@ def test_exactly_once_an_open_transaction_is_aborted() -> None:
 
 
 def test_what_a_dead_task_has_left_open_holds_up_its_readers() -> None:
-    """The same, but the broker aborts what is open for 60, since the turn of 41: at 101. What p commits at 86
-    is there then, 4 to 7; count is kept until 105. The commit of 101 holds up nobody: 8 and 9 come at 106.
+    """P crashes at 58, with root 4 sent. The broker aborts what is open for 60, since the turn of 41: at 101.
+    Ready at 73 it sends 4 again, and 5, 6 and 7 behind it; what it commits at 86 is there at 101, 4 to 7;
+    count is kept until 105. The commit of 101 holds up nobody: 8 and 9 come at 106.
     """
-    more = ONCE | {"transaction_timeout": 60 * MS, "abort_interval": 1}
-    found = run(crashed(63, 10, "p"), until=112, **more)
-    in_time = [(0, 27), (1, 28), (2, 47), (3, 48)]
-    assert counted(found) == [*in_time, *((root, 102 + root) for root in range(4, 10))]
+    found = run(crashed(58, 15, "p"), until=112, **open_for(60))
+    assert counted(found) == [*IN_TIME, *((root, 102 + root) for root in range(4, 10))]
     assert found.ledger["duplicated"] == 0
+
+
+def test_who_dies_amid_its_commit_waits_for_the_broker() -> None:
+    """P crashes at 63, amid the commit of 61: nobody may read offsets before the broker aborts it, at 101.
+    Then it sends 4 to 9, and 10 and 11 as they come, and the commit of 121 covers all of them at 126.
+    """
+    found = run(crashed(63, 10, "p"), until=135, **open_for(60))
+    assert counted(found) == [*IN_TIME, *((root, 123 + root) for root in range(4, 12))]
+    assert found.ledger["duplicated"] == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "back"), [({}, 105), ({"standby_replicas": 1}, 105), ({"local_state": True}, 77)]
+)
+def test_a_restore_waits_for_what_was_left_open(more: dict[str, Any], back: float) -> None:
+    """Count crashes at 63, with 2 and 3 in the transaction since the turn of 40, which the broker aborts at
+    105. Ready at 73 it needs 4 for the one entry of its changelog, but cannot read to its end before 105; no
+    standby can. A process that is back with its directory aborts the transaction by itself, at 73; what is in
+    the directory is not committed, so that the entry is read: 77.
+    """
+    found = run(crashed(63, 10), until=112, restore_cost=4, **open_for(65), **more)
+    assert counted(found)[4:6] == [(2, back + 1), (3, back + 2)]
+    assert found.ledger["duplicated"] == 0
+
+
+@pytest.mark.parametrize(("there", "back"), [(True, 76), (False, 79)])
+def test_exactly_once_a_planned_stop_leaves_a_directory_that_can_be_used(there: bool, back: float) -> None:
+    """Count has committed at 65, p at 66, and both are down until 76. What is not on the disk takes 3."""
+    stop = fault("planned_restart", 63, down=ms(10))
+    found = run(stop, until=82, restore_cost=3, local_state=there, **ONCE)
+    assert counted(found)[4] == (4, back + 1)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +239,6 @@ TRANSACTIONS = {"strategy.guarantee": "exactly_once"}
             TRANSACTIONS | {"strategy.batch_interval": "1 s"},
             "batch_interval has no meaning with exactly_once",
         ),
-        (TRANSACTIONS | {"strategy.local_state": True}, "local_state does not go with exactly_once"),
         (
             TRANSACTIONS | {"strategy.transaction_timeout": "50 ms"},
             "must not be shorter than the distance of",

@@ -314,6 +314,24 @@ GROUPS = (
         (f"{MODELS}/test_changelog.py", "-k", "left_open"),
     ),
     Mutation(
+        "a restore waits for no transaction",
+        "        if own.held_up > self._job.kernel.now:",
+        "        if False:",
+        (f"{MODELS}/test_changelog.py", "-k", "left_open"),
+    ),
+    Mutation(
+        "a process that is back aborts nothing",
+        "        if own.changelog.is_back:",
+        "        if False:",
+        (f"{MODELS}/test_changelog.py", "-k", "left_open"),
+    ),
+    Mutation(
+        "after a crash exactly once uses what is on disk",
+        "        if self.is_back and self._clean:",
+        "        if self.is_back:",
+        (f"{MODELS}/test_changelog.py", "-k", "left_open"),
+    ),
+    Mutation(
         "who leaves a group is waited for",
         "now if self._detector.leaves else",
         "now if False else",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .record import Outage
     from .tasks import Task
 
-SPARED = ("crash_task", "crash_worker", "false_detection", "reassigned", "planned_restart")
+SPARED = ("crash_task", "crash_worker", "false_detection", "reassigned", "planned_restart", "fenced")
 """What leaves disks as they are."""
 
 
@@ -57,6 +57,7 @@ class Copies(Part):
         self.tail: list[Batch] = []  # not on disk
         self.standbys = [Standby() for _ in range(self.params.standby_replicas)]
         self.disk: int | None = None  # of which host is as it was
+        self.usable = True  # and what is on it
         self.restored()
 
     @property
@@ -80,16 +81,18 @@ class Copies(Part):
     def failed(self, kind: str) -> None:
         if kind not in SPARED:
             self.disk = None
+        if self.protocol.once and kind != "planned_restart":
+            self.usable = False
 
     def restored(self) -> None:
         self.tail = []
-        self.disk = self.host if self.params.local_state else None
+        self.disk, self.usable = self.host if self.params.local_state else None, True
 
     def read(self, entries: int, size: int) -> int:
         """The task asks for its state, of which the changelog has so much; when it has it."""
         now, cost, store = self.now, self.params.restore_cost, self.protocol.store
         known = [standby.done for standby in self.standbys if standby.done is not None]
-        if self.disk == self.host:
+        if self.disk == self.host and self.usable:
             entries, size = sum(each.entries for each in self.tail), sum(each.size for each in self.tail)
         elif known:
             new = Standby(None)
@@ -123,6 +126,14 @@ class Closing:
     left: list[Task]
 
 
+@dataclass(eq=False)
+class Left:
+    """A transaction whose producer has died."""
+
+    host: int
+    look: simpy.Event  # of the broker, which aborts it
+
+
 @dataclass
 class Desk:
     """What the protocol knows of one bolt task."""
@@ -141,6 +152,9 @@ class Desk:
     committed: int = 0  # the newest that is made
     since: int = 0  # when its turn was, or the task was restored
     worked: int = 0  # tuples that it had worked on then
+    left: list[Left] = field(default_factory=list)  # by it, as long as they are open
+    not_before: int = 0  # may it have its state again
+    pending: bool = False  # a transaction that commits offsets
     committing: bool = False
     writing: bool = False
     rebalances: bool = False  # its member does
@@ -172,7 +186,7 @@ class Changelogs(Protocol, kind="changelog"):
             "restore_time": make.ns(0, 0, 3),
             "restore_cost": make.ns(0, 0, 1),
             "standby_replicas": make.some(0, 0, 1, 2),
-            "local_state": not once and make.some(False, True),
+            "local_state": make.some(False, True),
         }
 
     def __init__(self, world: World) -> None:
@@ -353,12 +367,13 @@ class Changelogs(Protocol, kind="changelog"):
         begun, worked = clock.now, desk.shelf.tuples
         content, sent, windows = self._now(task), list(desk.sent), len(desk.windows)
         desk.commits += 1
+        desk.pending = self.once
         self.world.sinks.pre_commit(task, desk.commits)
         end, batch = self._write(task) if self.keeps(task) else (clock.now, None)
 
         def committed() -> None:
             self.world.record.looks()  # what has come at this instant was kept, too
-            desk.committing = False
+            desk.committing = desk.pending = False
             desk.offsets = content
             if self.once and batch is not None:
                 self._there(task, content, batch)
@@ -428,13 +443,18 @@ class Changelogs(Protocol, kind="changelog"):
             return
         look = self._look_from(max(self.now, desk.since + self.params.transaction_timeout))
         self.left_open[task.component] += 1
-        self.clock.at(look, control(Rank.ROTATION, task.rank), partial(self._aborted, task.component))
+        ends = self.clock.at(look, control(Rank.ROTATION, task.rank), lambda: self._aborted(task, left))
+        left = Left(task.host, ends)
+        desk.left.append(left)
+        if desk.pending or self.keeps(task):
+            desk.not_before = look
 
-    def _aborted(self, component: str) -> None:
-        self.left_open[component] -= 1
-        if not self.left_open[component]:
-            for task in self.late.pop(component, {}):
-                self._tell(task)
+    def _aborted(self, task: Task, left: Left) -> None:
+        self.desks[task].left.remove(left)
+        self.left_open[task.component] -= 1
+        if not self.left_open[task.component]:
+            for each in self.late.pop(task.component, {}):
+                self._tell(each)
 
     def failed(self, task: Task, crash: bool) -> None:
         if task not in self.desks:
@@ -452,6 +472,7 @@ class Changelogs(Protocol, kind="changelog"):
             if crash and kind != "fenced":
                 self._leave_open(task)
             self._abort(task)
+            desk.worked, desk.pending = desk.shelf.tuples, False
         queued = [] if crash else task.interrupt() + task.memory
         if not crash:
             task.memory.clear()
@@ -486,13 +507,20 @@ class Changelogs(Protocol, kind="changelog"):
             return
         desk = self.desks[task]
         task.waiting = desk.restores = True
-        if not self.keeps(task):
+        if desk.copies.disk == task.host:  # so it is the same producer
+            desk.not_before = 0
+            for left in [left for left in desk.left if left.host == task.host]:
+                Clock.cancel(left.look)
+                self._aborted(task, left)
+        end = self.now
+        if self.keeps(task):
+            own, shelved = desk.changelog.state.entries, desk.shelf.entries
+            size = own * self.params.entry_size + shelved * desk.shelf.entry_size
+            end = desk.copies.read(own + shelved, size)
+        elif desk.not_before <= end:
             self._restored(task)
             return
-        own, shelved = desk.changelog.state.entries, desk.shelf.entries
-        size = own * self.params.entry_size + shelved * desk.shelf.entry_size
-        end = desk.copies.read(own + shelved, size)
-        self._at(end, task, Rank.RESTORE, partial(self._restored, task))
+        self._at(max(end, desk.not_before), task, Rank.RESTORE, partial(self._restored, task))
 
     def _restored(self, task: Task) -> None:
         desk = self.desks[task]

@@ -438,9 +438,7 @@ SETTINGS: dict[str, Worlds] = {
         LINEAGE, max_offsets_per_trigger=(1, 2, 3, 5, 9), recovery=("checkpoint", "checkpoint", "lineage")
     ),
     "planned stops": planned(worlds(tuple(PROTOCOLS))),
-    "changelog, exactly_once": fixed(
-        CHANGELOG, guarantee=("exactly_once",), batch_interval=(None,), local_state=(False,)
-    ),
+    "changelog, exactly_once": fixed(CHANGELOG, guarantee=("exactly_once",), batch_interval=(None,)),
     "changelog, standby_replicas": fixed(CHANGELOG, standby_replicas=(1, 1, 2)),
-    "changelog, local_state": fixed(CHANGELOG, guarantee=("at_least_once",), local_state=(True,)),
+    "changelog, local_state": fixed(CHANGELOG, local_state=(True,)),
 }

@@ -73,7 +73,11 @@ class ChangelogSettings(Part):
         int, Field(ge=0, le=100, description="copies of a task's state that follow its changelog elsewhere")
     ] = 0
     local_state: Annotated[
-        bool, Field(description="a process that comes back on its host finds there what it had committed")
+        bool,
+        Field(
+            description="a process that comes back on its host finds there what it had committed; exactly "
+            "once only after a planned stop"
+        ),
     ] = False
     store: Annotated[
         str | None,
@@ -84,11 +88,6 @@ class ChangelogSettings(Part):
     def _goes_with_the_guarantee(self) -> Self:
         if self.batch_interval is not None and self.guarantee == "exactly_once":
             raise ValueError("batch_interval has no meaning with exactly_once: changes count when committed")
-        if self.local_state and self.guarantee == "exactly_once":
-            raise ValueError(
-                "local_state does not go with exactly_once: what an aborted transaction has left on the disk "
-                "is thrown away, and read anew from the changelog"
-            )
         timeout = self.transaction_timeout
         if self.guarantee == "exactly_once" and 0 < timeout < self.commits:
             raise ValueError(
@@ -124,8 +123,10 @@ class _Standby:
     behind: int = 0
 
 
-_SPARED = frozenset({"crash_task", "crash_worker", "false_detection", "reassigned", "planned_restart"})
-"""Failures of processes: what they had written to disk is there still."""
+_SPARED = frozenset(
+    {"crash_task", "crash_worker", "false_detection", "reassigned", "planned_restart", "fenced"}
+)
+"""Failures of processes: their directories are there still."""
 
 _ABORTED = frozenset({"lose_state", "fenced"})
 """Failures after which no transaction is open: who lives aborts it, or the broker has."""
@@ -152,7 +153,9 @@ class Changelog:
         standbys = settings.standby_replicas if task.component.keeps_state else 0
         self._standbys = [_Standby() for _ in range(standbys)]
         self._host, self._disk = task.host, settings.local_state
-        """Whether its disk is as it was."""
+        """Whether its directory is there."""
+        self._clean = True
+        """Whether what is in it may be used."""
         self._tail: list[Batch] = []
         """What is in the changelog, and not on the disk."""
 
@@ -191,6 +194,12 @@ class Changelog:
 
     def failed(self, outage: OutageView) -> None:
         self._disk &= outage.kind in _SPARED
+        self._clean &= self._settings.guarantee == "at_least_once" or outage.kind == "planned_restart"
+
+    @property
+    def is_back(self) -> bool:
+        """Whether the task is where it was, and its directory, too."""
+        return self._disk and self._task.host == self._host
 
     def _to_read(self) -> tuple[int, int]:
         """Entries that whoever restores the task reads, and their bytes."""
@@ -206,7 +215,7 @@ class Changelog:
         store = job.store_named(s.store)
         entries, size = self._to_read()
         known = [standby for standby in self._standbys if standby.caught_up is not None]
-        if self._disk and task.host == self._host:
+        if self.is_back and self._clean:
             entries = sum(batch.entries for batch in self._tail)
             size = sum(batch.size for batch in self._tail)
         elif known:
@@ -225,7 +234,7 @@ class Changelog:
     def restored(self) -> None:
         """The task has the state that is here, where it is now: nothing has changed since."""
         self._since, self._tail = self._task.worked, []
-        self._disk, self._host = self._settings.local_state, self._task.host
+        self._disk, self._clean, self._host = self._settings.local_state, True, self._task.host
 
 
 class Topic:
@@ -261,6 +270,7 @@ class Outputs:
     left the topology, and its channels. Kafka's transactions: KIP-98, and KIP-447 for tasks that move.
 
     number   of the newest transaction that is not open any more
+    pending  a commit is under way, with its offsets
     """
 
     def __init__(self, job: Job, task: BoltTask, topic: Topic) -> None:
@@ -278,7 +288,7 @@ class Outputs:
             wire.down.c.bounded |= job.plane.lib.ISOLATES
         if task.state is None and task.component.ends_roots:
             task.log_all(sent=False)
-        self.number = 0
+        self.number, self.pending = 0, False
         if not task.component.outputs:
             job.context.withheld.add(task)
 
@@ -286,12 +296,13 @@ class Outputs:
         """What a commit of this instant would commit: how many windows, and how much that left."""
         self._task.catch_up()
         self._plane.lib.plane_prepare(self._plane.p, self._task.number)
-        self.number += 1
+        self.number, self.pending = self.number + 1, True
         self._job.say.pre_committed(self._task, self.number)
         return len(self.windows), len(self.left)
 
     def commit(self, windows: int, left: int) -> None:
         """So much holds."""
+        self.pending = False
         del self.windows[:windows]
         del self.left[:left]
         self._plane.lib.plane_commit(self._plane.p, self._task.number)
@@ -308,7 +319,7 @@ class Outputs:
 
     def abort(self, newest: int, outage: int) -> None:
         """The transaction that is open is aborted; ``newest``: number of the newest window before it."""
-        task, say, plane = self._task, self._job.say, self._plane
+        task, say, plane, self.pending = self._task, self._job.say, self._plane, False
         task.catch_up()
         for uid in (*(parts.uid for parts in self.windows), *self.left):
             if task.component.anchored and len(uid):
@@ -336,12 +347,15 @@ class _Task:
     closing     it is to go down when it has committed; None: it is not
     since       the turn of its last commit, or when it had its state back (ns)
     worked      tuples that it had worked on then
+    left_open   transactions of producers that have died: when the broker aborts each (ns), and on which host
+    held_up     when the one is aborted for which its return waits (ns)
     outputs     None: what it puts out is there for its readers at once
     """
 
     def __init__(self, job: Job, task: BoltTask, settings: ChangelogSettings, topic: Topic) -> None:
         self.bolt, self.topic = task, topic
-        self.since = self.worked = 0
+        self.since = self.worked = self.held_up = 0
+        self.left_open: list[tuple[int, int]] = []
         self.log = TaskLog(job.plane, task, task.inputs)
         self.committed = SavedState.at_the_beginning(task)
         self.known = self.returning = 0
@@ -534,8 +548,9 @@ class Changelogs(Mechanism, CopyHolder, Saver, Grouped):
         if own.outputs is not None:
             self._note_kept()
             if outage.kind not in _ABORTED:
-                self._leave_open(own)
+                self._leave_open(own, own.outputs.pending)
             own.outputs.abort(own.committed.newest, outage.number)
+            own.worked = own.bolt.worked
         # what was in its queue has been on its way all the time
         self._job.say.reopened(own.bolt, without_markers(own.log.done()))
         known = own.log.go_back()
@@ -548,13 +563,24 @@ class Changelogs(Mechanism, CopyHolder, Saver, Grouped):
         every = self._settings.abort_interval
         return self._looks + max(0, -(-(after - self._looks) // every)) * every
 
-    def _leave_open(self, own: _Task) -> None:
-        """It has died amid a transaction: the broker aborts it at its first look that finds it too old."""
-        kernel, timeout = self._job.kernel, self._settings.transaction_timeout
+    def _leave_open(self, own: _Task, pending: bool) -> None:
+        """It has died amid a transaction, whose offsets may be ``pending``: the broker aborts it at its first
+        look that finds it too old.
+        """
+        now, timeout = self._job.kernel.now, self._settings.transaction_timeout
         if timeout and own.bolt.worked > own.worked:
-            look = self._next_look(max(kernel.now, own.since + timeout))
+            look = self._next_look(max(now, own.since + timeout))
+            own.left_open.append((look, own.bolt.host))
             own.topic.left_open()
-            kernel.at(look, Rank.ROTATION, own.topic.aborted, own.bolt.number)
+            aborted = partial(self._aborted, own, own.left_open[-1])
+            self._job.kernel.at(look, Rank.ROTATION, aborted, own.bolt.number)
+            if pending or own.bolt.component.keeps_state:
+                own.held_up = look
+
+    def _aborted(self, own: _Task, transaction: tuple[int, int]) -> None:
+        if transaction in own.left_open:
+            own.left_open.remove(transaction)
+            own.topic.aborted()
 
     def _look_again(self, own: _Task) -> None:
         """It may not commit: its transaction may become too old while it lives."""
@@ -570,9 +596,21 @@ class Changelogs(Mechanism, CopyHolder, Saver, Grouped):
     def bolt_ready(self, task: BoltTask, outage: OutageView) -> None:
         own = self._tasks[task]
         own.bolt.gate.closed = own.restoring = True
-        restored = own.plans.unless_void(partial(self._restored, own, outage))
+        if own.changelog.is_back:  # with the id of its producer, which aborts what the dead one has left open
+            own.held_up = 0
+            for transaction in [left for left in own.left_open if left[1] == task.host]:
+                self._aborted(own, transaction)
+        has_read = own.plans.unless_void(partial(self._has_read, own, outage))
         if task.component.keeps_state:
-            own.changelog.restore(restored)
+            own.changelog.restore(has_read)
+        else:
+            has_read()
+
+    def _has_read(self, own: _Task, outage: OutageView) -> None:
+        """All that it may: no further than a transaction that is open."""
+        restored = partial(self._restored, own, outage)
+        if own.held_up > self._job.kernel.now:
+            own.plans.at(own.held_up, Rank.RESTORE, restored)
         else:
             restored()
 

@@ -18,7 +18,7 @@ A failure takes no other task with it (test_changelog.py, test_plane_worlds.py):
 - At `ready` a task with state reads all of its changelog, then takes `restore_time` + entries *
   `restore_cost`. Then (rank RESTORE) it has this state and the committed markers, and its log arrives.
 - With `local_state` a task that is back on its host, after crashes of processes, false detections or moves
-  only, reads just what was written since its last commit.
+  only, reads just what was written since its last commit; exactly once only after planned stops.
 - With `standby_replicas` that many copies follow the changelog, `restore_cost` for each entry, and no fault
   takes them. A task that does not come back to its own disk takes the one that is done first, waits for it,
   and for `restore_time`. A new standby reads everything before anybody can take it.
@@ -34,8 +34,11 @@ A failure takes no other task with it (test_changelog.py, test_plane_worlds.py):
 - A crash leaves a transaction open if the task has worked on anything since the turn of its last commit, or
   since it was restored. The broker looks each `abort_interval` (rank ROTATION, phase drawn), and aborts what
   was begun then and is `transaction_timeout` old. Until then readers of all tasks of the component are
-  told of no commit, and then of all at once. In a rebalance it aborts the transactions of those that live,
-  too, if they are as old: their member is fenced (tests/models/test_consumer_group.py).
+  told of no commit, and then of all at once; and the task is not restored (rank RESTORE) if it has state, or
+  has died amid its commit. With `local_state` a task that is `ready` on its host, after failures as above,
+  has aborted what it had left open there.
+- In a rebalance the broker aborts the transactions of those that live, too, if they are as old: their member
+  is fenced (tests/models/test_consumer_group.py).
 - A fault aborts what is not committed: it is destroyed where it has come, or when it comes. Windows put out
   since are open again.
 """
@@ -59,8 +62,12 @@ class ChangelogTopics(ChangelogSettings, Strategy):
     S. A. Noghabi et al., *Samza: Stateful Scalable Stream Processing at LinkedIn*, PVLDB 10(12), 2017,
     sections 4.1 and 4.2; G. Wang et al., *Consistency and Completeness: Rethinking Distributed Stream
     Processing in Apache Kafka*, SIGMOD 2021, sections 3 and 4; KIP-129 and KIP-447 for the transactions,
-    `TransactionStateManager.timedOutTransactions` for those that are aborted, and `TaskManager.handleLostAll`
-    and `StateManagerUtil.closeStateManager` of Kafka Streams for what a member loses that is fenced.
+    `TransactionStateManager.timedOutTransactions` for those that are aborted. Of Kafka Streams
+    `TaskManager.handleLostAll`, `StateManagerUtil.closeStateManager` for what a member loses that is fenced;
+    `ProcessorStateManager.initializeStoreOffsetsFromCheckpoint` for directories; for restores that wait
+    `StoreChangelogReader.endOffsetForChangelogs` (KAFKA-10167: to the end of the log, not to the last stable
+    offset), and KIP-447 (offsets that are pending); `StateDirectory.initializeProcessId` and
+    `ActiveTaskCreator.producer` for ids of producers.
     """
 
     promise = "at least once"
@@ -78,6 +85,10 @@ class ChangelogTopics(ChangelogSettings, Strategy):
 
     def promises(self) -> Promise:
         return "exactly once" if self.guarantee == "exactly_once" else "at least once"
+
+    def recovers_within(self, down: int, window: int) -> int:
+        once = self.guarantee == "exactly_once"
+        return super().recovers_within(down, window) + once * (self.transaction_timeout + self.abort_interval)
 
     def load(self, component: Component) -> Work:
         return Work(saving=self.commit_time / self.commits)
