@@ -193,6 +193,16 @@ def test_a_copy_spares_the_restore(more: dict[str, Any], back: float) -> None:
     assert total(found) == 6
 
 
+@pytest.mark.parametrize(("segment_size", "entries"), [(0, 1), (30, 1), (20, 2), (31, 3)])
+def test_a_restore_reads_the_newest_segment_as_it_was_written(segment_size: int, entries: int) -> None:
+    """The same without a copy, and each commit, at 20, 40 and 60, writes the one entry of 10 B once more. A
+    segment that is full is compacted, and the next one begins.
+    """
+    more = {"commit_time": 0, "restore_cost": 4, "entry_size": 10, "segment_size": segment_size}
+    found = run(crashed(61, 1), until=79, **more)
+    assert counted(found)[5] == (5, pytest.approx(62 + 4 * entries + 1))
+
+
 @pytest.mark.parametrize(("standbys", "back"), [(0, 62 + 1001 * 0.01), (1, 62)])
 def test_a_standby_has_all_but_the_tail(standbys: int, back: float) -> None:
     """A `state` of 1000 entries, 10 us each, and the bolt's own: with a standby only the batch of 60 is left

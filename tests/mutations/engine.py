@@ -332,6 +332,12 @@ GROUPS = (
         (f"{MODELS}/test_changelog.py", "-k", "left_open"),
     ),
     Mutation(
+        "the newest segment is compacted as it is written",
+        "        if self._segment >= self._settings.segment_size:",
+        "        if True:",
+        (f"{MODELS}/test_changelog.py", "-k", "newest_segment"),
+    ),
+    Mutation(
         "who leaves a group is waited for",
         "now if self._detector.leaves else",
         "now if False else",

@@ -58,6 +58,8 @@ class Copies(Part):
         self.standbys = [Standby() for _ in range(self.params.standby_replicas)]
         self.disk: int | None = None  # of which host is as it was
         self.usable = True  # and what is on it
+        self.segment: list[Batch] = []  # the newest one of the changelog
+        self.compacted = 0  # own entries in those before
         self.restored()
 
     @property
@@ -67,6 +69,9 @@ class Copies(Part):
     def add(self, batch: Batch) -> None:
         """It is in the changelog."""
         self.tail.append(batch)
+        self.segment.append(batch)
+        if sum(each.size for each in self.segment) >= self.params.segment_size:
+            self.segment, self.compacted = [], self.protocol.desks[self.task].changelog.state.entries
         for standby in self.standbys:
             self.world.record.control_bytes += batch.size
             if standby.done is None:
@@ -88,8 +93,12 @@ class Copies(Part):
         self.tail = []
         self.disk, self.usable = self.host if self.params.local_state else None, True
 
-    def read(self, entries: int, size: int) -> int:
-        """The task asks for its state, of which the changelog has so much; when it has it."""
+    def read(self) -> int:
+        """The task asks for its state; when it has it."""
+        shelf, parts = self.protocol.desks[self.task].shelf, self.segment
+        size = self.compacted * self.params.entry_size + shelf.entries * shelf.entry_size
+        size += sum(each.size for each in parts)
+        entries = self.compacted + shelf.entries + sum(each.entries for each in parts)
         now, cost, store = self.now, self.params.restore_cost, self.protocol.store
         known = [standby.done for standby in self.standbys if standby.done is not None]
         if self.disk == self.host and self.usable:
@@ -186,6 +195,7 @@ class Changelogs(Protocol, kind="changelog"):
             "restore_time": make.ns(0, 0, 3),
             "restore_cost": make.ns(0, 0, 1),
             "standby_replicas": make.some(0, 0, 1, 2),
+            "segment_size": make.some(0, 0, 300, 10**6),
             "local_state": make.some(False, True),
         }
 
@@ -514,9 +524,7 @@ class Changelogs(Protocol, kind="changelog"):
                 self._aborted(task, left)
         end = self.now
         if self.keeps(task):
-            own, shelved = desk.changelog.state.entries, desk.shelf.entries
-            size = own * self.params.entry_size + shelved * desk.shelf.entry_size
-            end = desk.copies.read(own + shelved, size)
+            end = desk.copies.read()
         elif desk.not_before <= end:
             self._restored(task)
             return

@@ -85,8 +85,8 @@ class ChangelogTopics(changelog.ChangelogTopics):
         commit_interval: Duration | None = None, commit_time: Duration = "0 s",
         transaction_timeout: Duration = "10 s", abort_interval: Duration = "10 s",
         batch_interval: Duration | None = None, entry_size: Size = "64 B", restore_time: Duration = "0 s",
-        restore_cost: Duration = "0 s", standby_replicas: int = 0, local_state: bool = False,
-        store: str | None = None) -> None: ...
+        restore_cost: Duration = "0 s", standby_replicas: int = 0, segment_size: Size = "0 B",
+        local_state: bool = False, store: str | None = None) -> None: ...
 
 class Constant(distributions.Constant):
     def __init__(self, *, value: Duration) -> None: ...

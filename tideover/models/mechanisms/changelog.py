@@ -72,6 +72,9 @@ class ChangelogSettings(Part):
     standby_replicas: Annotated[
         int, Field(ge=0, le=100, description="copies of a task's state that follow its changelog elsewhere")
     ] = 0
+    segment_size: Annotated[
+        Size, Field(description="bytes of a changelog's newest segment, which nobody compacts (Kafka: 1 GiB)")
+    ] = 0
     local_state: Annotated[
         bool,
         Field(
@@ -137,10 +140,11 @@ class Changelog:
     what the task had committed on the disk of its host.
 
     The entries of a bolt's ``state`` are there from the start. What changes of them is what so many tuples
-    change in the mean; of the bolt's own entries each tuple changes one.
+    change in the mean; of the bolt's own entries each tuple changes one. What is in the newest segment is
+    there as often as it was written.
 
-    Kafka Streams: KIP-441, `StoreChangelogReader`, `ProcessorStateManager`. Samza: `StandbyTask`, and host
-    affinity (Noghabi et al., PVLDB 2017, section 4.2).
+    Kafka Streams: KIP-441, `StoreChangelogReader`, `ProcessorStateManager`; `LogCleanerManager`. Samza:
+    `StandbyTask`, and host affinity (Noghabi et al., PVLDB 2017, section 4.2).
     """
 
     def __init__(self, job: Job, task: BoltTask, settings: ChangelogSettings) -> None:
@@ -158,6 +162,10 @@ class Changelog:
         """Whether what is in it may be used."""
         self._tail: list[Batch] = []
         """What is in the changelog, and not on the disk."""
+        self._entries, self._size = self._compacted()
+        """What whoever restores the task reads: so many entries, of so many bytes."""
+        self._segment = 0
+        """Bytes of the newest segment."""
 
     @property
     def behind(self) -> bool:
@@ -180,6 +188,11 @@ class Changelog:
         now, cost = self._job.kernel.now, self._settings.restore_cost
         if batch.number > self._newest:
             self._newest, self.state = batch.number, batch.state
+        self._entries += batch.entries
+        self._size += batch.size
+        self._segment += batch.size
+        if self._segment >= self._settings.segment_size:
+            (self._entries, self._size), self._segment = self._compacted(), 0
         self._tail.append(batch)
         for standby in self._standbys:
             self._job.say.transferred(batch.size)
@@ -201,8 +214,8 @@ class Changelog:
         """Whether the task is where it was, and its directory, too."""
         return self._disk and self._task.host == self._host
 
-    def _to_read(self) -> tuple[int, int]:
-        """Entries that whoever restores the task reads, and their bytes."""
+    def _compacted(self) -> tuple[int, int]:
+        """How many entries there are, and their bytes."""
         own, backend = self.state.entries, self._task.component.backend
         size = own * self._settings.entry_size
         if backend is None:
@@ -213,7 +226,7 @@ class Changelog:
         """Bring the state back, and call ``then``."""
         job, task, s = self._job, self._task, self._settings
         store = job.store_named(s.store)
-        entries, size = self._to_read()
+        entries, size = self._entries, self._size
         known = [standby for standby in self._standbys if standby.caught_up is not None]
         if self.is_back and self._clean:
             entries = sum(batch.entries for batch in self._tail)

@@ -15,8 +15,9 @@ A failure takes no other task with it (test_changelog.py, test_plane_worlds.py):
 
 - It voids the task's commit and batch under way. What was read since the committed position waits in the
   log again, with its old stamps, ahead of all else. `lose_state` is no different.
-- At `ready` a task with state reads all of its changelog, then takes `restore_time` + entries *
-  `restore_cost`. Then (rank RESTORE) it has this state and the committed markers, and its log arrives.
+- At `ready` a task with state reads all of its changelog: the newest value of each entry, and of what has
+  been written since `segment_size` bytes were last full everything. Then it takes `restore_time` + entries *
+  `restore_cost`, has (rank RESTORE) this state and the committed markers, and its log arrives.
 - With `local_state` a task that is back on its host, after crashes of processes, false detections or moves
   only, reads just what was written since its last commit; exactly once only after planned stops.
 - With `standby_replicas` that many copies follow the changelog, `restore_cost` for each entry, and no fault
@@ -75,7 +76,7 @@ class ChangelogTopics(ChangelogSettings, Strategy):
     survives = CRASHES
     windows = frozenset({"sliding", "event", "session", "join"})
     composed_of = (Changelogs,)
-    after_failures = frozenset({"restore_time", "restore_cost", "local_state"})
+    after_failures = frozenset({"restore_time", "restore_cost", "segment_size", "local_state"})
     omitted = frozenset({"store"})
     store_may_lose = False
     saves_every = "commit_interval"
