@@ -18,6 +18,7 @@ from tests.models.traced import hosts_at_end
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.config import Scenario
 from tideover.models.detectors.consumer_group import ConsumerGroup
+from tideover.models.job.stores import RocksDB
 from tideover.models.simulation import Replication, simulate
 from tideover.models.world import World
 from tideover.scenarios.errors import ScenarioError
@@ -35,13 +36,20 @@ PROCESS, HOST = (fault(f"crash_{which}", 100_000, host=1) for which in ("worker"
 
 
 def dies(
-    *failures: Any, hosts: int = 4, seed: int = 1, tasks: int = 1, strategy: Any = None, **more: Any
+    *failures: Any,
+    hosts: int = 4,
+    seed: int = 1,
+    tasks: int = 1,
+    strategy: Any = None,
+    state: RocksDB | None = None,
+    **more: Any,
 ) -> Scenario:
+    p = bolt("forward", {"s": "shuffle"}, 1, parallelism=tasks, hosts=(1, 2)[:tasks])
     topology = {
         "s": spout(**ONES | {"gap": 1000}, hosts=(0,)),
-        "p": bolt("forward", {"s": "shuffle"}, 1, parallelism=tasks, hosts=(1, 2)[:tasks]),
+        "p": p.model_copy(update={"state": state}),
     }
-    times = {name: Constant(value=round(v * S)) for name, v in more.items() if type(v) in (int, float)}
+    times = {name: Constant(value=round(more[name] * S)) for name in ("rebalance", "restart") if name in more}
     detector = ConsumerGroup(**more | times)
     settings = {"commit_interval": S} | (strategy or {})
     found = world(topology, "changelog", failures or (HOST,), 300_000, seed, hosts=hosts, **settings)
@@ -217,6 +225,33 @@ def test_an_eager_member_commits_and_does_nothing_until_tasks_are_assigned() -> 
     assert not any(heard < at <= out for at in served(found))
     after = [at for at in served(found) if at > out]
     assert [at - out for at in after[:10]] == [n * MS for n in range(1, 11)]
+
+
+@pytest.mark.parametrize("state", [None, RocksDB(entries=1000, accesses=1, access_cost=0)])
+def test_a_task_goes_home_when_it_is_warm_there(state: RocksDB | None) -> None:
+    """Host 1 is stopped from 100.999 to 120.999; host 2 has both tasks when it hears that a new process has
+    joined. So p.0, which it has got last, is to go home. Without state it does at once: it is closed, and
+    assigned when host 1 has heard, too. Of 1000 entries, 10 ms each, host 1 has a copy some 10 s later, but
+    nobody asks before 60 s are over; then p.0 is closed when both have heard of that.
+    """
+    stop = fault("planned_restart", 100_999, hosts=(1,), down=Constant(value=20 * S))
+    more = {"leaves": True, "warmup_replicas": 2, "probing_interval": 60 * S}
+    scenario = dies(stop, hosts=3, tasks=2, state=state, strategy={"restore_cost": 10 * MS}, **more)
+    back = 121 * S - MS
+
+    def home_hears(after: int) -> int:
+        return back + ((after - back) // BEAT + 1) * BEAT
+
+    closed = joined = beats(2, back)
+    if state is not None:
+        closed = max(beats(2, joined + 60 * S), home_hears(joined + 60 * S))
+    found = simulate(scenario)
+    assert [row["kind"] for row in found.recoveries] == ["planned_restart", "reassigned"]
+    moved = found.recoveries[1]
+    assert closed <= moved["failed_at_s"] * S <= closed + MS
+    assert moved["ready_at_s"] == pytest.approx(home_hears(closed) / S)
+    assert hosts_at_end(scenario) == {"s.0": 0, "p.0": 1, "p.1": 2}
+    assert found.ledger["duplicated"] == found.ledger["lost"] == 0
 
 
 def test_a_group_knows_of_planned_stops() -> None:

@@ -344,6 +344,12 @@ GROUPS = (
         (f"{MODELS}/test_consumer_group.py", "-k", "on_purpose"),
     ),
     Mutation(
+        "a task moves before it is warm",
+        "task.available and grouped.is_warm(task)",
+        "task.available",
+        (f"{MODELS}/test_consumer_group.py", "-k", "goes_home"),
+    ),
+    Mutation(
         "a planned stop waits for the first commit alone",
         "        if not closing.left:",
         "        if True:",

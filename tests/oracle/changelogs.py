@@ -14,7 +14,7 @@ from tideover.sim.draws import Purpose
 
 from .bolts import Bolt
 from .channels import Channel, Message
-from .clock import Clock, Part, Rank, control
+from .clock import Clock, Part, Rank, arrival, control
 from .layout import Datum
 from .making import TICK, Maker
 from .protocol import Protocol
@@ -23,6 +23,7 @@ from .stores import Shelf, Store
 from .tasks import Control, Entry, State
 
 if TYPE_CHECKING:
+    from .coordinators import Move
     from .planned import PlannedStop
     from .program import World
     from .record import Outage
@@ -93,26 +94,46 @@ class Copies(Part):
         self.tail = []
         self.disk, self.usable = self.host if self.params.local_state else None, True
 
-    def read(self) -> int:
-        """The task asks for its state; when it has it."""
+    def _whole(self) -> tuple[int, int]:
+        """What is in the changelog: entries, and bytes."""
         shelf, parts = self.protocol.desks[self.task].shelf, self.segment
         size = self.compacted * self.params.entry_size + shelf.entries * shelf.entry_size
         size += sum(each.size for each in parts)
-        entries = self.compacted + shelf.entries + sum(each.entries for each in parts)
+        return self.compacted + shelf.entries + sum(each.entries for each in parts), size
+
+    def _follow(self, host: int) -> None:
+        """A new copy reads all of it."""
+        new, (entries, size) = Standby(None), self._whole()
+        self.standbys.append(new)
+
+        def has_read() -> None:
+            new.done = self.now + (entries + new.waiting) * self.params.restore_cost
+
+        end = self.protocol.store.request(size, host, False)
+        self.clock.at(end, control(Rank.RESTORE, self.task.rank), has_read)
+
+    def warm_up(self, host: int | None) -> None:
+        if host is None:
+            self.standbys = self.standbys[: self.params.standby_replicas]
+        elif self.protocol.keeps(self.task) and not self.standbys:
+            self._follow(host)
+
+    def are_warm(self) -> bool:
+        there = any(standby.done is not None and standby.done <= self.now for standby in self.standbys)
+        return there or not self.protocol.keeps(self.task)
+
+    def read(self) -> int:
+        """The task asks for its state; when it has it."""
+        entries, size = self._whole()
         now, cost, store = self.now, self.params.restore_cost, self.protocol.store
         known = [standby.done for standby in self.standbys if standby.done is not None]
         if self.disk == self.host and self.usable:
             entries, size = sum(each.entries for each in self.tail), sum(each.size for each in self.tail)
         elif known:
-            new = Standby(None)
             used = next(standby for standby in self.standbys if standby.done == min(known))
-            self.standbys = [new if each is used else each for each in self.standbys]
-
-            def has_read() -> None:
-                new.done = self.now + (entries + new.waiting) * cost
-
-            end = store.request(size, self.host, False)
-            self.clock.at(end, control(Rank.RESTORE, self.task.rank), has_read)
+            self.standbys = [each for each in self.standbys if each is not used]
+            if len(self.standbys) < self.params.standby_replicas:
+                self._follow(self.host)
             return max(now, min(known)) + self.params.restore_time
         return store.request(size, self.host, False) + self.params.restore_time + entries * cost
 
@@ -130,7 +151,7 @@ class Offsets:
 class Closing:
     """These commit before a planned stop."""
 
-    stop: PlannedStop
+    stop: PlannedStop | Move
     tasks: list[Task]
     left: list[Task]
 
@@ -181,6 +202,8 @@ class Desk:
 
 class Changelogs(Protocol, kind="changelog"):
     """changelog."""
+
+    can_move = True
 
     @staticmethod
     def drawn(make: Maker) -> dict[str, Any]:
@@ -326,12 +349,22 @@ class Changelogs(Protocol, kind="changelog"):
         desk.stopped = False
         if not (task.down or desk.restores):
             task.waiting = False
-            task.queue.extend(Entry(self.now, message) for message in task.memory)
-            task.memory.clear()
-            task.open(task.inbox)
-            task.serve()
+            self.clock.at(self.now, arrival(task.rank, 0), partial(self._waits_no_more, task))
 
-    def saves_to_stop(self, stop: PlannedStop) -> bool:
+    def _waits_no_more(self, task: Task) -> None:
+        """What does comes behind commits that are due at this instant."""
+        task.queue.extend(Entry(self.now, message) for message in task.memory)
+        task.memory.clear()
+        task.open(task.inbox)
+        task.serve()
+
+    def warm_up(self, task: Task, host: int | None) -> None:
+        self.desks[task].copies.warm_up(host)
+
+    def is_warm(self, task: Task) -> bool:
+        return self.desks[task].copies.are_warm()
+
+    def saves_to_stop(self, stop: PlannedStop | Move) -> bool:
         desks = [self.desks[task] for task in stop.things]
         if any(desk.rebalances or desk.closing for desk in desks):
             return False

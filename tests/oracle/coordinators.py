@@ -258,6 +258,20 @@ class Member:
         return f"worker {self.host}.{self.worker}"
 
 
+@dataclass(eq=False)
+class Move:
+    """Of tasks that are to be closed as before a planned stop."""
+
+    group: Group
+    things: list[Task]
+
+    def go_down(self) -> None:
+        self.group.revoke(self.things)
+
+    def again(self) -> None:
+        """It is not made now."""
+
+
 class Group(Part):
     """The coordinator."""
 
@@ -269,6 +283,7 @@ class Group(Part):
         self.rebalances = 0
         self.waits = False  # for members to join
         self.coming: simpy.Event | None = None  # the assignment
+        self.moves: dict[Task, Member] = {}  # who is to have what others have
 
     def start(self) -> None:
         layout = self.layout
@@ -352,15 +367,19 @@ class Group(Part):
     def fenced(self, task: Task) -> None:
         """Its member has lost all of its tasks, and has joined anew."""
         member = next(member for member in self.members if task in member.tasks)
-        outages, lost = self.world.outages, [each for each in self.world.tasks if each in member.tasks]
-        outage = outages.strikes(Reassignment("fenced", member.name))
+        self._taken(Reassignment("fenced", member.name), member.tasks)
+
+    def _taken(self, fault: Any, tasks: list[Task]) -> None:
+        outages, lost = self.world.outages, [each for each in self.world.tasks if each in tasks]
+        outage = outages.strikes(fault)
         outage.tasks = lost
         outages.struck(outage, list(lost), self)
         for each in lost:
             each.fault = outage.number
             each.fail("crash_task", None, each.while_down)
             outages.comes_to("noticed", each)
-        member.tasks = []
+        for member in self.members:
+            member.tasks = [each for each in member.tasks if each not in lost]
         self.orphans = [each for each in self.world.tasks if each in [*self.orphans, *lost]]
 
     def _remove(self, member: Member) -> None:
@@ -423,11 +442,49 @@ class Group(Part):
             # the newest of each place
             places = {(m.host, m.worker): m for m in self.members if len(m.tasks) == fewest}
             member = places[min(places)]
+            if task in self.moves and self.moves[task].lives:
+                member = self.moves[task]
             member.tasks.append(task)
             self.world.move(task, member.host, member.worker)
             if member.lives:
                 ready.append(task)
         self._ready(ready)
+        if self.d.warmup_replicas and self.world.protocol.can_move:
+            self._balance()
+
+    def _balance(self) -> None:
+        """From who has most tasks to who has fewest."""
+        protocol, have = self.world.protocol, {m: list(m.tasks) for m in self.members if m.lives}
+        self.moves = {}
+        for _ in range(self.d.warmup_replicas if have else 0):
+            order = sorted(have, key=lambda m: (len(have[m]), m.host, m.worker))
+            if len(have[order[-1]]) - len(have[order[0]]) > 1:
+                task = have[order[-1]].pop()
+                have[order[0]].append(task)
+                self.moves[task] = order[0]
+        for task in self.world.bolts:
+            protocol.warm_up(task, self.moves[task].host if task in self.moves else None)
+        warm = [t for t in self.world.bolts if t in self.moves and t.live and protocol.is_warm(t)]
+        if warm:
+            protocol.saves_to_stop(Move(self, warm))
+        if self.moves:
+            probe = partial(self._probe, self.rebalances)
+            self.clock.at(self.now + self.d.probing_interval, LISTEN, probe)
+
+    def _probe(self, number: int) -> None:
+        if number == self.rebalances:
+            self._rebalance()
+
+    def revoke(self, tasks: list[Task]) -> None:
+        """They have been closed."""
+        owners = [member for member in self.members if any(task in tasks for task in member.tasks)]
+        self._taken(Reassignment(where="group"), tasks)
+        if not self.waits:
+            self._rebalance()
+        for member in owners:
+            if self.waits and not member.has_joined:
+                member.has_joined = True
+                self._joins(member)
 
     def _ready(self, tasks: list[Task]) -> None:
         for task in [task for task in self.world.tasks if task in tasks and task.down]:

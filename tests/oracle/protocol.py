@@ -43,6 +43,8 @@ class Protocol(Part):
     """Numbers of hosts that random worlds have; None: each task has one of its own."""
     fault_kinds: ClassVar[tuple[str, ...]] = (*["lose_state"] * 2, *["crash_task"] * 2, "crash_host", "pause")
     """Kinds of failure in random worlds."""
+    can_move: ClassVar[bool] = False
+    """Whether tasks move between members of a group that live."""
     boss: ClassVar[str | None] = None
     """The process that a planned stop of the whole job takes; None: all bolts' tasks."""
 
@@ -177,6 +179,13 @@ class Protocol(Part):
 
     def rebalances(self, task: Task, begins: bool, eager: bool) -> None:
         """Its process has joined a rebalance, or that is over."""
+
+    def warm_up(self, task: Task, host: int | None) -> None:
+        """A copy of its state follows it there; None: there are as many as there are always."""
+
+    def is_warm(self, task: Task) -> bool:
+        """Whether there is a copy of all of its state."""
+        return False
 
     def spares(self, task: Task) -> bool:
         """Whether faults leave a task alone, as the protocol deals with them."""

@@ -110,6 +110,8 @@ def grouped(draw: st.DrawFn, strategies: tuple[str, ...] = GROUPED) -> Scenario:
         static=back is not None and draw(st.booleans()),
         protocol=draw(st.sampled_from(("cooperative", "eager"))),
         leaves=draw(st.booleans()),
+        warmup_replicas=draw(st.sampled_from((0, 1, 2))),
+        probing_interval=draw(st.sampled_from((7, 30))) * TICK,
     )
     return noticed(draw(failing(strategies)), 100, detector=detector)
 

@@ -95,7 +95,8 @@ class ConsumerGroup(consumer_group.ConsumerGroup):
     def __init__(self, *, heartbeat_interval: Duration = "3 s", session_timeout: Duration = "45 s",
         rebalance: distributions.Distribution | Duration = "constant",
         restart: distributions.Distribution | Duration | None = None, static: bool = False,
-        leaves: bool = False, protocol: Literal["cooperative", "eager"] = "cooperative") -> None: ...
+        leaves: bool = False, protocol: Literal["cooperative", "eager"] = "cooperative",
+        warmup_replicas: int = 0, probing_interval: Duration = "600 s") -> None: ...
 
 class CrashHost(fault_kinds.CrashHost):
     def __init__(self, *, repair: Duration | None = None, host: int,

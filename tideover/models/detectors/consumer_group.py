@@ -16,7 +16,7 @@ from tideover.models.detectors.base import DETECTORS, Detector, Watcher, in_orde
 from tideover.models.detectors.heartbeats import relocate
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.views import NEVER, Outage, Return
+from tideover.models.runtime.views import NEVER, Grouped, Outage, Return
 from tideover.sim.distributions import Constant, Distribution
 from tideover.sim.draws import Purpose
 from tideover.sim.faults import Fault
@@ -46,7 +46,8 @@ class ConsumerGroup(Detector):
     Apache Kafka: the classic group protocol (`GroupCoordinator`, `AbstractCoordinator`), with its defaults;
     KIP-62 and KIP-735 for the timeouts, KIP-345 for static members, KIP-429 for those who work on meanwhile;
     `TaskManager.commit` and `rebalanceInProgress` of Kafka Streams for commits that wait; for `eager`
-    `ConsumerCoordinator.onJoinPrepare` and `TaskManager.handleRevocation`.
+    `ConsumerCoordinator.onJoinPrepare` and `TaskManager.handleRevocation`; KIP-441 (`TaskMovement`) for tasks
+    that move.
     """
 
     each_alone = knows_stops = True
@@ -68,6 +69,16 @@ class ConsumerGroup(Detector):
     protocol: Literal["cooperative", "eager"] = setting(
         "eager: who joins a rebalance commits, and does nothing until tasks are assigned (of `changelog`)",
         "cooperative",
+    )
+    warmup_replicas: int = setting(
+        "so many tasks at once warm up where they are to move, so that members have equally many (of "
+        "`changelog`; Kafka: 2); 0: none moves",
+        0,
+        ge=0,
+    )
+    probing_interval: Positive = setting(
+        "from when tasks are assigned, and some are to move, until a rebalance asks whether they are warm",
+        600 * S,
     )
 
     @model_validator(mode="after")
@@ -108,6 +119,20 @@ class _Member:
     waits: bool = False
 
 
+@dataclass
+class _Move:
+    """Of tasks that are warm elsewhere: they commit, and are revoked."""
+
+    group: Group
+    victims: list[BoltTask]
+
+    def go_down(self) -> None:
+        self.group.revoke(self.victims)
+
+    def give_up(self) -> None:
+        """They stay until tasks are assigned next."""
+
+
 class Group(Watcher):
     def __init__(self, job: Job, detector: ConsumerGroup) -> None:
         super().__init__(job)
@@ -130,6 +155,8 @@ class Group(Watcher):
         self._rebalances = 0
         self._outages: dict[Any, Outage] = {}
         """The newest of each task that is down."""
+        self._moves: dict[BoltTask, _Member] = {}
+        """Where tasks are to move."""
 
     def taken_down(self, struck: list[Any], fault: Fault) -> list[Any]:
         if fault.process_lives:
@@ -173,11 +200,15 @@ class Group(Watcher):
 
     def fenced(self, task: BoltTask) -> None:
         """Its member gives up all that it has, and joins anew: this takes place during a rebalance."""
-        now, supervisor = self._kernel.now, self._job.supervisor
         member = next(member for member in self._members if task in member.tasks)
-        tasks, member.tasks = in_order(member.tasks), []
-        back = Return(now, NEVER, NEVER, NEVER)
-        supervisor.restart("fenced", _name(member.host, member.worker), tasks, dict.fromkeys(tasks, back))
+        self._taken("fenced", _name(member.host, member.worker), in_order(member.tasks))
+
+    def _taken(self, kind: str, where: str, tasks: list[BoltTask]) -> None:
+        """From members that live."""
+        supervisor, back = self._job.supervisor, Return(self._kernel.now, NEVER, NEVER, NEVER)
+        for member in self._members:
+            member.tasks = [task for task in member.tasks if task not in tasks]
+        supervisor.restart(kind, where, tasks, dict.fromkeys(tasks, back))
         self._outages |= dict.fromkeys(tasks, supervisor.outages[-1])
         self._without = in_order([*self._without, *tasks])
 
@@ -274,12 +305,50 @@ class Group(Watcher):
         self._tell(in_order(task for member in waiting for task in member.tasks), begins=False)
         chosen: dict[BoltTask, _Member] = {}
         for task in self._without:
-            newest_first = reversed(self._members)
-            chosen[task] = min(newest_first, key=lambda m: (len(m.tasks), m.host, m.worker))
+            to, newest_first = self._moves.get(task), reversed(self._members)
+            if to is None or to.removed is not None:
+                to = min(newest_first, key=lambda m: (len(m.tasks), m.host, m.worker))
+            chosen[task] = to
             chosen[task].tasks.append(task)
         self._without = []
         relocate(self._job, {task: (member.host, member.worker) for task, member in chosen.items()})
         self._ready(task for task, member in chosen.items() if member.removed is None)
+        if self._detector.warmup_replicas and self._job.context.grouped is not None:
+            self._balance(self._job.context.grouped)
+
+    def _balance(self, grouped: Grouped) -> None:
+        """Who lives is to have as many tasks as others. Those that are warm move, the others warm up."""
+        tasks = {member: list(member.tasks) for member in self._members if member.removed is None}
+        self._moves = {}
+        while tasks and len(self._moves) < self._detector.warmup_replicas:
+            ranked = sorted(tasks, key=lambda m: (len(tasks[m]), m.host, m.worker))
+            fewest, most = ranked[0], ranked[-1]
+            if len(tasks[most]) < len(tasks[fewest]) + 2:
+                break
+            task = tasks[most].pop()
+            tasks[fewest].append(task)
+            self._moves[task] = fewest
+        grouped.warm_up({task: member.host for task, member in self._moves.items()})
+        warm = [task for task in self._moves if task.available and grouped.is_warm(task)]
+        if warm and self._job.context.saver is not None:
+            self._job.context.saver.save_to_stop(_Move(self, in_order(warm)))
+        if self._moves:
+            probing = self._kernel.now + self._detector.probing_interval
+            self._at(probing, partial(self._probe, self._rebalances))
+
+    def _probe(self, number: int) -> None:
+        if number == self._rebalances:
+            self._rebalance()
+
+    def revoke(self, tasks: list[BoltTask]) -> None:
+        """They are closed; who had them joins anew, and they are assigned with the others."""
+        had = [member for member in self._members if any(task in tasks for task in member.tasks)]
+        self._taken("reassigned", "group", tasks)
+        if not self._awaited:
+            self._rebalance()
+        for member in had:
+            if member in self._awaited:
+                self._rejoined(member)
 
     def _ready(self, tasks: Iterable[BoltTask]) -> None:
         for task in in_order(tasks):

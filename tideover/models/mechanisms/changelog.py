@@ -7,7 +7,7 @@ have of a task is changed in `Changelog`, what a transaction has put out in `Out
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Literal, NamedTuple, Self
@@ -214,6 +214,32 @@ class Changelog:
         """Whether the task is where it was, and its directory, too."""
         return self._disk and self._task.host == self._host
 
+    @property
+    def is_warm(self) -> bool:
+        """Whether a copy has all that is there; without state there is nothing to have."""
+        now = self._job.kernel.now
+        done = [each.caught_up for each in self._standbys if each.caught_up is not None]
+        return not self._task.component.keeps_state or min(done, default=now + 1) <= now
+
+    def warm_up(self, host: int | None) -> None:
+        """A copy follows the changelog on that host, if there is none at all; None: no more than always."""
+        if host is None:
+            del self._standbys[self._settings.standby_replicas :]
+        elif self._task.component.keeps_state and not self._standbys:
+            self._follow(host)
+
+    def _follow(self, host: int) -> None:
+        """A new copy reads all that is there, then what has come meanwhile."""
+        job, entries, cost = self._job, self._entries, self._settings.restore_cost
+        new = _Standby(None)
+        self._standbys.append(new)
+
+        def has_read() -> None:
+            new.caught_up = job.kernel.now + (entries + new.behind) * cost
+
+        store = job.store_named(self._settings.store)
+        store.read(host, self._size, Rank.RESTORE, has_read, self._task.number)
+
     def _compacted(self) -> tuple[int, int]:
         """How many entries there are, and their bytes."""
         own, backend = self.state.entries, self._task.component.backend
@@ -235,12 +261,9 @@ class Changelog:
             best = min(known, key=lambda standby: standby.caught_up or 0)
             back = max(job.kernel.now, best.caught_up or 0) + s.restore_time
             job.kernel.at(back, Rank.RESTORE, then, task.number)
-            new = self._standbys[self._standbys.index(best)] = _Standby(None)
-
-            def has_read() -> None:
-                new.caught_up = job.kernel.now + (entries + new.behind) * s.restore_cost
-
-            store.read(task.host, size, Rank.RESTORE, has_read, task.number)
+            self._standbys.remove(best)
+            if len(self._standbys) < s.standby_replicas:
+                self._follow(task.host)
             return
         read(job, task, size, s.restore_time + entries * s.restore_cost, then, store)
 
@@ -470,6 +493,13 @@ class Changelogs(Mechanism, CopyHolder, Saver, Grouped):
             own.stopped = False
             if own.bolt.up and not own.restoring:
                 self._do.open(own.bolt)
+
+    def warm_up(self, hosts: Mapping[BoltView, int]) -> None:
+        for own in self._tasks.values():
+            own.changelog.warm_up(hosts.get(own.bolt))
+
+    def is_warm(self, task: BoltView) -> bool:
+        return self._tasks[task].changelog.is_warm
 
     def save_to_stop(self, stop: Stop) -> bool:
         """All commit, and then do nothing; not during a rebalance, in which they may not."""

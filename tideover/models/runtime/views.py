@@ -5,7 +5,7 @@ What a view shows a strategy may read; whoever adds to one lets all strategies s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -125,6 +125,14 @@ class Grouped:
         """The member that has a task has joined a rebalance (``begins``), and waits for the others
         (``stops``: its tasks are to do nothing meanwhile). Or else tasks are assigned.
         """
+        raise NotImplementedError
+
+    def warm_up(self, hosts: Mapping[BoltView, int]) -> None:
+        """Copies of the state of these tasks, and of no others, follow them on these hosts."""
+        raise NotImplementedError
+
+    def is_warm(self, task: BoltView) -> bool:
+        """Whether a copy of a task's state has all of it."""
         raise NotImplementedError
 
 
