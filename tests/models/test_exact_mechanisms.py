@@ -83,6 +83,7 @@ def tried(
         *(row for one in OVER_CARDS for row in tried(f"cards {one}", networks((one,)), 6, SHARED)),
         *(row for one in TRIED for row in tried(f"clusters {one}", on_clusters((one,)))),
         *(row for one in HEARD for row in tried(f"heartbeats {one}", heard((one,)), 6, SHARED, happens)),
+        *tried("heartbeats of what is stopped", planned(heard()), 6, SHARED, happens),
         *tried("groups", grouped(), 8, SHARED, happens),
         *tried("groups with changelogs", grouped(("changelog",)), 8, SHARED),
         *tried("groups that are stopped", planned(grouped(("changelog",))), 6, SHARED),

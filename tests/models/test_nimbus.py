@@ -75,6 +75,25 @@ def test_nimbus_restarts_the_neighbour_twice() -> None:
     assert done.ledger["lost"] > run(storm(nimbus=120)).ledger["lost"]
 
 
+def test_a_host_that_is_stopped_on_purpose_has_crashed_for_all_that_nimbus_knows() -> None:
+    """The host of count is away for 20: its worker is missed at 130, as above. Away for 80, until 180, it is
+    given up by Nimbus in its first round after 140, at N, and is at home again 40 later.
+    """
+    back, away = (fault("planned_restart", 100, hosts=(2,), down=ms(down)) for down in (20, 80))
+    assert restarts(run(storm(nimbus=60), back)) == [("planned_restart", "host 2", 100, 153)]
+    stopped, moved, home = restarts(run(storm(nimbus=40), away))
+    n = moved[2]
+    assert stopped == ("planned_restart", "host 2", 100, pytest.approx(n + 23))
+    assert moved == ("reassigned", "worker 2.0 to 1.0", n, pytest.approx(n + 23))
+    assert home == ("reassigned", "back to worker 2.0", pytest.approx(n + 40), pytest.approx(n + 63))
+
+
+def test_nobody_moves_what_is_killed_and_submitted_again() -> None:
+    """The workers of a job that is stopped are silent for 200, and Nimbus has a patience of 40."""
+    done = run(storm(nimbus=40), fault("planned_restart", 100, down=ms(200)))
+    assert restarts(done) == [("planned_restart", "job", 100, 300)]
+
+
 def test_nimbus_has_heard_from_a_neighbour_until_it_is_killed() -> None:
     """As above, but Nimbus has no patience for what it has just assigned. The neighbour's task was last heard
     when it was killed, at N, and takes 23 to come back, but is killed again at N + 10, and once more when

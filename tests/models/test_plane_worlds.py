@@ -24,6 +24,7 @@ from tests.oracle.random_changes import (
     on_cards,
     on_cores,
     overtaken,
+    planned,
     queues,
     saved,
     schedules,
@@ -293,6 +294,8 @@ MOVES = {
     "replicas: moved": Tried(moved(("active_replication",)), law=happened_where),
     "moved": Tried(moved(), only(6), LONG, happened_where),
     "free slots": Tried(st.one_of(reseated(), regrouped()), only(6), LONG, happened_where),
+    "moved, stopped": Tried(planned(moved()), only(4), LONG, happened_where),
+    "free slots, stopped": Tried(planned(st.one_of(reseated(), regrouped())), only(4), LONG, happened_where),
     "race of supervisors with Nimbus": Tried(raced(), only(12), LONG, happened_in_time),
     "faults by schedule": Tried(schedules(), only(12), LONG, happened),
 }

@@ -20,6 +20,8 @@ from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.advice import warnings
 from tideover.models.config import Scenario
 from tideover.models.conformance import END, first_windows, long_enough, word_count
+from tideover.models.detectors.base import FixedDelay
+from tideover.models.detectors.heartbeats import Heartbeats
 from tideover.models.simulation import simulate
 from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios.errors import ScenarioError
@@ -171,6 +173,24 @@ def test_who_survives_a_host_is_not_said_to_lose_anything_where_hosts_are_stoppe
     assert said == [False, True]
 
 
+# -- who notices ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", ["none", "aligned_snapshots"])
+def test_who_listens_to_heartbeats_is_told_and_counts_restarts_anew(strategy: str) -> None:
+    """There is one restart, which the crash of 10 takes; after the stop there is one again. From 205 on there
+    is a heartbeat each 20, the last at 985: the crash of 1000 is noticed at 1035, and over at 1042.
+    """
+    failures = (fault("crash_task", 10, component="p"), planned(105, 100, hosts=(0,)))
+    failures = (*failures, fault("crash_task", 1_000, component="p"))
+    detector = Heartbeats(
+        interval=20 * MS, timeout=50 * MS, launch=ms(7), restarts=FixedDelay(delay=0, attempts=1)
+    )
+    done = simulate(two_hosts(failures, strategy).model_copy(update={"detector": detector}))
+    assert moments(done)[1:] == [("host 0", 105, 205), ("p", 1_000, 1_042)]
+    assert done.recoveries[1]["detected_at_s"] == done.recoveries[1]["failed_at_s"]
+
+
 # -- wrong input ---------------------------------------------------------------------------------------------
 
 
@@ -182,7 +202,6 @@ def test_who_survives_a_host_is_not_said_to_lose_anything_where_hosts_are_stoppe
         ({"hosts": [7]}, {}, "host"),
         ({"drain": "5 s"}, {}, "drain: aligned_snapshots reads a log"),
         ({"down": "soon"}, {}, "down: 'soon' is not a duration"),
-        ({}, {"detector": {"kind": "heartbeats"}}, "does not go with detector: heartbeats"),
     ],
 )
 def test_bad_input(stop: dict[str, Any], more: dict[str, Any], said: str) -> None:

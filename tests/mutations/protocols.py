@@ -113,9 +113,15 @@ PLANNED = (
     ),
     Mutation(
         "the next host is stopped while the one before is down",
-        "following._later(down + fault.pause,",
+        "following._later(stop.down + fault.pause,",
         "following._later(fault.pause,",
         (f"{MODELS}/test_planned_restart.py", "-k", "one_after_the_other"),
+    ),
+    Mutation(
+        "a stop on purpose counts as a failure",
+        "if last is not None and last.noticed is not None:",
+        "if last is not None:",
+        (f"{MODELS}/test_planned_restart.py", "-k", "counts_restarts_anew"),
     ),
     Mutation(
         "a query is stopped in the middle of a batch",

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import simpy
@@ -43,7 +44,7 @@ class Worker:
     number: int
     home: list[Task]
     tasks: list[Task] = field(default_factory=list)
-    state: str = "ready"  # dead, launching, preparing
+    state: str = "ready"  # dead, launching, preparing, stopped
     beat: simpy.Event | None = None
     report: simpy.Event | None = None
     coming: list[simpy.Event] = field(default_factory=list)
@@ -66,6 +67,7 @@ class Nimbus(Part):
         super().__init__(world)
         self.d: Any = world.scenario.detector
         self.workers: list[Worker] = []
+        self.submitted = 0  # the topology, last
 
     def _in_order(self, worker: Worker) -> bool:
         return self.world.repaired.get(worker.host, 0) <= self.now
@@ -116,7 +118,9 @@ class Nimbus(Part):
     def struck(self, outage: Outage, things: list[Hashable]) -> None:
         for worker in [w for w in self.workers if any(task in things for task in w.tasks)]:
             tasks = [task for task in worker.tasks if task in things]
-            if not outage.fault.process_lives:
+            if worker.state == "stopped":
+                self._is_stopped(worker, tasks)
+            elif not outage.fault.process_lives:
                 if worker.state != "dead":
                     self._dies(worker, outage)
             elif worker.state != "ready":
@@ -129,6 +133,32 @@ class Nimbus(Part):
                     back = partial(self._lives, worker, task)
                     Clock.cancel(task.ready_event)  # once from all that strikes at this instant
                     task.ready_event = self.clock.at(self.now, control(Rank.READY, task.rank), back)
+
+    def stopped(self, outage: Outage, things: list[Hashable], down: int) -> None:
+        """The topology is killed, and submitted so much later."""
+        self.submitted = self.now + down
+        for worker in [w for w in self.workers if any(task in things for task in w.tasks)]:
+            Clock.cancel(worker.beat, worker.report)
+            worker.state, worker.outage, worker.assigned = "stopped", outage, self.submitted
+            self.clock.at(self.submitted, LISTEN, partial(self._resumes, worker))
+
+    def _resumes(self, worker: Worker) -> None:
+        if worker.state == "stopped":
+            for step, task in product(("ordered", "launched"), worker.tasks):
+                self.world.outages.comes_to(step, task)
+            worker.state = "ready"
+            self._beats(worker)
+            self._reports(worker)
+
+    def _is_stopped(self, worker: Worker, tasks: list[Task]) -> None:
+        """A fault finds no process; its host may be repaired for longer than it is stopped."""
+        repaired = self.world.repaired.get(worker.host, 0)
+        Clock.cancel(*(task.ready_event for task in tasks))
+        if repaired > self.submitted:
+            worker.state, worker.sign, worker.patience = "dead", 0, 0
+        for task in tasks if repaired <= self.submitted else ():
+            self.world.outages.comes_to("noticed", task)
+            task.ready_event = self.clock.at(self.submitted, control(Rank.READY, task.rank), task.ready)
 
     @staticmethod
     def _lives(worker: Worker, task: Task) -> None:
@@ -177,6 +207,8 @@ class Nimbus(Part):
 
     def _look(self) -> None:
         now, d = self.now, self.d
+        if now < self.submitted:
+            return
         for worker in [worker for worker in self.workers if worker.guest_until_home]:
             if self._in_order(worker):
                 self._goes_home(worker)
@@ -342,9 +374,9 @@ class Group(Part):
             if member.lives and (member.host in broken or any(task in things for task in member.tasks)):
                 self._dies(member, outage)
 
-    def stopped(self, tasks: list[Bolt], down: int) -> None:
+    def stopped(self, outage: Outage, things: list[Hashable], down: int) -> None:
         """These were stopped on purpose, and run again so much later."""
-        for member in [m for m in self.members if m.lives and any(task in tasks for task in m.tasks)]:
+        for member in [m for m in self.members if m.lives and any(task in things for task in m.tasks)]:
             self._away(member)
             if self.d.leaves:
                 Clock.cancel(member.session)

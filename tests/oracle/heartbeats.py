@@ -133,7 +133,7 @@ class Process:
     def __init__(self, thing: Hashable, name: str, policy: Any) -> None:
         self.thing, self.name = thing, name
         self.restarts = Restarts(policy)
-        self.state = "ready"  # dead; noticed (nothing is there); launching; preparing
+        self.state = "ready"  # dead; noticed (nothing is there); launching; preparing; stopped (on purpose)
         self.overdue = False
         self.beat: simpy.Event | None = None
         self.timer: simpy.Event | None = None
@@ -148,7 +148,7 @@ class Process:
 
     @property
     def gone(self) -> bool:
-        return self.state in ("dead", "noticed")
+        return self.state in ("dead", "noticed", "stopped")
 
 
 class JobRestart:
@@ -299,10 +299,31 @@ class Listener(Part):
         if job:
             self._together([self.processes[thing] for thing in job], outage, lives)
 
+    def stopped(self, outage: Outage, things: list[Hashable], down: int) -> None:
+        """They have said that they go, and run again so much later; then restarts are counted anew."""
+        for thing in things:
+            process = self.processes[thing]
+            Clock.cancel(process.beat, process.timer)
+            process.state, process.missed, process.overdue = "stopped", None, False
+            process.restarts = Restarts(self.detector.restarts)
+            self.clock.at(self.now + down, LISTEN, partial(self._resumes, process))
+        if things and self.layout.needs.one_job:
+            self.job_restarts = Restarts(self.detector.restarts)
+            self.job = JobRestart(outage, [])
+            self.job.noticed = True
+        if self.seats is not None:
+            self.seats.struck(outage.fault, self.taken_down([], outage.fault), {})
+
+    def _resumes(self, process: Process) -> None:
+        for step in ("ordered", "launched"):
+            self.world.outages.comes_to(step, process.thing)
+        process.state = "ready"
+        self._beat(process)
+
     def _alone(self, process: Process, outage: Outage, lives: bool) -> None:
         outages, thing = self.world.outages, process.thing
         if process.gone or (lives and process.state != "ready"):
-            known = {"dead": 0, "noticed": 1, "launching": 2, "preparing": 3}[process.state]
+            known = {"dead": 0, "noticed": 1, "stopped": 1, "launching": 2, "preparing": 3}[process.state]
             for step in STEPS[:known]:
                 outages.comes_to(step, thing)
         elif lives:

@@ -13,7 +13,7 @@ from tideover.sim.faults import FAULTS
 
 from .bolts import Bolt
 from .clock import Part, Rank, control
-from .coordinators import Group
+from .coordinators import Nimbus
 from .faults import befall, take_down
 
 if TYPE_CHECKING:
@@ -32,9 +32,6 @@ class PlannedStop(Part):
 
     def ask(self) -> None:
         """The next one, or again in a second."""
-        world = self.world
-        bolts = self._bolts()
-        self.things = [*(t for t in bolts if not world.protocol.spares(t)), *world.protocol.hit(self._as())]
         if self._is_down() or not self.fault.drain:
             self._save()
             return
@@ -43,8 +40,10 @@ class PlannedStop(Part):
 
     def _is_down(self) -> bool:
         """Whether something that is to be stopped is, or has not got back what it had."""
+        spares, bolts = self.world.protocol.spares, self._bolts()
+        self.things = [*(t for t in bolts if not spares(t)), *self.world.protocol.hit(self._as())]
         awaited = {thing for outage in self.world.outages.all for thing in outage.left["back"]}
-        return bool(awaited & set(self.things)) or not all(t.live for t in self._bolts() if t in self.things)
+        return bool(awaited & set(self.things)) or not all(t.live for t in bolts if t in self.things)
 
     def _bolts(self) -> list[Bolt]:
         """Those that go down with it."""
@@ -75,10 +74,14 @@ class PlannedStop(Part):
     def go_down(self) -> None:
         world, fault, (host, down) = self.world, self._as(), self.left[0]
         outage = world.outages.strikes(fault, ("planned_restart", "job" if host is None else f"host {host}"))
-        bolts = self._bolts()
-        befall(world, fault, outage, partial(take_down, found=bolts))
-        if isinstance(world.listener, Group):
-            world.listener.stopped(bolts, down)
+        if host is not None:
+            world.repaired[host] = max(world.repaired.get(host, 0), self.now + down)
+        if host is not None and isinstance(world.listener, Nimbus):  # who takes it for dead
+            befall(world, fault, outage, take_down)
+        else:
+            befall(world, fault, outage, partial(take_down, found=self._bolts()))
+            if world.listener is not None:
+                world.listener.stopped(outage, self.things, down)
         self._silence(down + 1)
         self.left.pop(0)
         if self.left:

@@ -370,7 +370,7 @@ class PlannedRestart(Fault):
 
     Before anything goes down a strategy that can saves what is there by then (its rules say how); others
     lose what they lose in a crash, but for what ``drain`` lets them finish. Whoever stops it knows of it:
-    nothing has to be detected.
+    nothing has to be detected, unless the `detector` has it otherwise.
 
     Apache Flink: ``stop`` with a savepoint (``StopWithSavepointTerminationManager``), Apache Spark: a query
     that is stopped between two batches, Apache Storm: ``rebalance -w`` (`drain`).
@@ -438,9 +438,6 @@ class PlannedRestart(Fault):
         if self.drain and draft.strategy is not None and draft.strategy.needs.log:
             message = f"{draft.strategy.kind} reads a log, in which all that comes waits: leave it out"
             yield ("drain",), message
-        if draft.detector is not None and not draft.detector.knows_stops:
-            why = "what that makes of processes that are stopped is not simulated; leave it out"
-            yield ("kind",), f"planned_restart does not go with detector: {draft.detector.kind}: {why}"
 
 
 @FAULTS.register("slow_host")

@@ -16,6 +16,7 @@ from pydantic import model_validator
 from tideover.models.job.components import Host
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.supervision import Watch
+from tideover.models.runtime.views import Outage, Return
 from tideover.sim.distributions import Distribution
 from tideover.sim.draws import Draws, Purpose
 from tideover.sim.faults import Fault
@@ -37,8 +38,6 @@ class Detector(Part):
     """Whether each fault says itself how long detection and restart take."""
     each_alone: ClassVar[bool] = False
     """Whether it brings tasks back one by one: it does not go with a job that fails as one."""
-    knows_stops: ClassVar[bool] = False
-    """Whether it knows of planned stops: its watch says when what is ``stopped`` is back."""
     false_detections: ClassVar[bool] = False
     """Whether it launches what it takes for dead anew, as after a failure of the kind ``false_detection``."""
 
@@ -60,7 +59,7 @@ class Detector(Part):
 class Given(Detector):
     """Each fault's own ``detection`` and ``restart``: what a scenario without ``detector`` has."""
 
-    by_fault = knows_stops = True
+    by_fault = True
 
     def watch(self, job: Job) -> Watch:
         return Watch()
@@ -73,6 +72,11 @@ class Watcher(Watch):
         self._job, self._kernel, self._draws = job, job.kernel, job.draws
         self._hosts = job.deployment.cluster.hosts
         self._repairs = Repairs(self._hosts)
+
+    def stopped(self, victims: Sequence[Any], outage: Outage, gone: Fault | None) -> dict[Any, Return]:
+        if gone is not None:
+            self._repairs.struck(gone, self._kernel.now)
+        return super().stopped(victims, outage, gone)
 
     def _drawn(self, spread: Distribution, name: str, purpose: Purpose, number: int) -> int:
         """The draw for the outage, or rebalance, of that number (ns)."""

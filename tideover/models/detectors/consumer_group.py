@@ -50,7 +50,7 @@ class ConsumerGroup(Detector):
     that move.
     """
 
-    each_alone = knows_stops = True
+    each_alone = True
 
     heartbeat_interval: Positive = setting("distance of two heartbeats of a member", 3 * S)
     session_timeout: Positive = setting(
@@ -188,8 +188,8 @@ class Group(Watcher):
                 self._outages[victim] = outage
         return found
 
-    def stopped(self, victims: Sequence[Any], outage: Outage) -> dict[Any, Return]:
-        now, back, found = self._kernel.now, outage.ready_at, super().stopped(victims, outage)
+    def stopped(self, victims: Sequence[Any], outage: Outage, gone: Fault | None) -> dict[Any, Return]:
+        now, back, found = self._kernel.now, outage.ready_at, super().stopped(victims, outage, gone)
         for member in self._members:
             if member.removed is None and any(task in found for task in member.tasks):
                 self._away(member, now if self._detector.leaves else self._runs_out(member))

@@ -64,6 +64,9 @@ class Heartbeats(Detector):
     silence, or requests that nobody answers, have told whoever gives out slots, restarts are deployed on
     those of the dead, and fail: each is a failure of its own for ``restarts``.
 
+    A process that is stopped on purpose says so: nobody misses it, and ``restarts`` begin anew then (Flink:
+    ``disconnectTaskManager`` of `TaskExecutor`; a job that was stopped is submitted as another one).
+
     Chandra and Toueg: *Unreliable failure detectors for reliable distributed systems*, JACM 43, 1996; Flink's
     ``heartbeat.interval`` and ``heartbeat.timeout`` have these defaults. Flink's closed connections:
     `RemoteTransportException` of `CreditBasedPartitionRequestClientHandler`; its ``rpc-failure-threshold``:
@@ -158,11 +161,12 @@ class _Death(NamedTuple):
 class _Restart:
     """The newest restart of a process, and those before it. Until it is ``ordered`` nothing can fail (ns).
 
-    noticed   the failure after which it was ordered: the death, or that of the deployment before
+    noticed   the failure after which it was ordered: the death, or that of the deployment before; None:
+              none, it was stopped on purpose
     """
 
     back: Return
-    noticed: int
+    noticed: int | None
     earlier: Sequence[Earlier] = ()
 
     @property
@@ -276,6 +280,20 @@ class Listener(Watcher):
             if self._slots is not None:
                 self._slots.forget([victim])
 
+    def stopped(self, victims: Sequence[Any], outage: Outage, gone: Fault | None) -> dict[Any, Return]:
+        """They say that they go, and are launched by whoever stopped them; then restarts are counted anew."""
+        there = outage.ready_at
+        back = Return(self._kernel.now, there, there, there)
+        for victim in victims:
+            self._pauses.pop(victim, None)
+            self._known[victim] = _Restart(back, None)
+        if self._one_job and victims:
+            self._restarts.clear()
+            self._job_back = back
+        if self._slots is not None and gone is not None:  # who waits for a slot there finds another
+            self._slots.struck(gone, self._slots.waiting_on(gone), {})
+        return dict.fromkeys(victims, back)
+
     def paused(self, victim: Any, until: int) -> None:
         """It is missed if it is silent for too long, though it lives."""
         now = self._kernel.now
@@ -320,8 +338,8 @@ class Listener(Watcher):
     def _dies(self, victim: Any, death: _Death, number: int) -> Return:
         """A process dies, or counts as dead: when it is back, but for other faults."""
         earlier: list[Earlier] = []
-        if victim in self._known:
-            last = self._known[victim]
+        last = self._known.get(victim)
+        if last is not None and last.noticed is not None:
             ran = last.back.ready < self._kernel.now
             earlier = [*last.earlier, Earlier(last.noticed, last.back.ready if ran else death.detected)]
         noticed, failed = death.detected, []
@@ -387,7 +405,7 @@ class Listener(Watcher):
     def _job_fails(self, newest: _JobRestart) -> Return:
         """Counts failures as they are noticed: those that struck before, and are noticed later, wait anew."""
         now, restarts = self._kernel.now, self._restarts
-        if self._job_back is not None and self._job_back.ready < now:
+        if restarts and self._job_back is not None and self._job_back.ready < now:
             restarts[-1].over = self._job_back.ready
         restarts[:] = [one for one in restarts if not one.again or one.detected < now]
         insort(restarts, newest, key=lambda restart: (restart.detected, restart.number))

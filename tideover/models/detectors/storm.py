@@ -36,7 +36,8 @@ class Storm(Detector):
     With equal timeouts they race. A worker whose tasks change is killed and launched anew. So if no worker is
     free, a task that Nimbus moves takes its new neighbours down, once as it comes, and once as it goes home:
     in Nimbus's next round, when its own worker is free again. What dies of a fault is the whole worker. A
-    pause is not noticed.
+    pause is not noticed. A host that is stopped on purpose has crashed, for all that Nimbus knows, and its
+    supervisor is back after ``down``; a job that is stopped is killed, and submitted again.
 
     Apache Storm 0.9: `nimbus.clj` (mk-assignments, alive-executors), `supervisor.clj` (sync-processes,
     matches-an-assignment?), and `defaults.yaml`; Stableford (2015), phase 1.
@@ -95,6 +96,8 @@ class _Slot:
 
 
 class Workers(Watcher):
+    is_told = False
+
     def __init__(self, job: Job, detector: Storm) -> None:
         super().__init__(job)
         self._detector = detector
@@ -113,6 +116,8 @@ class Workers(Watcher):
         self._machines: dict[Any, _Slot] = {}
         self._due: dict[int, list[tuple[int, Action]]] = {}
         """What Nimbus does in its rounds, by moment, with its order there."""
+        self._submitted = 0
+        """When the topology was, or will be, submitted last (ns)."""
 
     def taken_down(self, struck: list[Any], fault: Fault) -> list[Any]:
         if fault.process_lives:
@@ -137,6 +142,16 @@ class Workers(Watcher):
             pending = [slot.back for slot in self._slots if slot.back is not None]
             found |= dict.fromkeys(job, max([*found.values(), *pending], key=lambda back: back.ready))
         return found
+
+    def stopped(self, victims: Sequence[Any], outage: Outage, gone: Fault | None) -> dict[Any, Return]:
+        """The topology is killed, and submitted again: until then Nimbus has nothing to do with it."""
+        self._submitted = there = outage.ready_at
+        back = Return(self._kernel.now, there, there, there)
+        for slot in dict.fromkeys(map(self._slot, victims)):
+            self._hear(slot)
+            slot.back, slot.assigned, slot.outage = back, there, outage.number
+            slot.life += 1
+        return dict.fromkeys(victims, back)
 
     def _dies(self, slot: _Slot, outage: Outage) -> Return:
         """When its supervisor launches a worker anew that dies now. Nimbus may be quicker."""
@@ -190,8 +205,9 @@ class Workers(Watcher):
             self._in_round(silent, _SILENT + slot.place, partial(self._silent, slot, slot.life))
 
     def _nimbus(self, least: int) -> int:
-        """Nimbus's first round at or after a moment (ns), after the present one."""
-        return self._round("nimbus", self._detector.nimbus_round, max(least, self._kernel.now + 1))
+        """Nimbus's first round at or after a moment (ns), after the present one, in which there is a job."""
+        least = max(least, self._kernel.now + 1, self._submitted)
+        return self._round("nimbus", self._detector.nimbus_round, least)
 
     def _in_round(self, at: int, order: int, act: Action) -> None:
         """Nimbus does this in its round at this moment (ns), all of it before a task is ready."""
@@ -208,7 +224,7 @@ class Workers(Watcher):
         """Nimbus has not heard from the tasks of a worker: they go elsewhere, as soon as there is a place."""
         if life != slot.life:
             return
-        target = self._elsewhere(slot)
+        target = None if self._kernel.now < self._submitted else self._elsewhere(slot)
         if target is None:
             self._listen(slot, 0)
             return
@@ -231,7 +247,7 @@ class Workers(Watcher):
 
     def _go_home(self, slot: _Slot) -> None:
         """A worker's place is free, and if its host lives, its tasks go back."""
-        if self._kernel.now < self._repairs.over(slot.host):  # it has failed again
+        if self._kernel.now < max(self._repairs.over(slot.host), self._submitted):  # it is down again
             self._let_home(slot)
             return
         changed = [other for other in self._slots if any(task in slot.home for task in other.tasks)]

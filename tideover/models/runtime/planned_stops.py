@@ -5,8 +5,9 @@ something first is the job's ``saver``. The rules (tests/models/test_planned_res
 
 - A stop that is asked for (rank FAULT) while something that it takes is down, or while the saver says that
   it cannot be now, is asked for again `RETRY` later: an operator waits until the job runs.
-- Spouts are not killed: where no log is read those that stop with it are silent for ``drain``, and while
-  the rest is down. Then the saver saves, if there is one, and all goes down together.
+- Spouts are not killed (but with a host that Nimbus takes for dead): where no log is read those that stop
+  with it are silent for ``drain``, and while the rest is down. Then the saver saves, if there is one, and
+  all goes down together.
 - A failure before that ends the attempt; it is made again `RETRY` later.
 - The next host is stopped ``pause`` after the one before is back.
 """
@@ -32,13 +33,13 @@ class Stoppable(Protocol):
     stopped_with   what stops with a host, or (None) with the whole job
     spouts_of      spouts that are silent meanwhile
     is_down        whether any of these is down, or has not got back what it had
-    stop           these go down now, for so long (ns)
+    stop           these go down now, as this stop of the fault says
     """
 
     def stopped_with(self, host: int | None) -> list[Any]: ...
     def spouts_of(self, host: int | None) -> list[SpoutTask]: ...
     def is_down(self, victims: Sequence[Any]) -> bool: ...
-    def stop(self, fault: PlannedRestart, host: int | None, victims: list[Any], down: int) -> None: ...
+    def stop(self, fault: PlannedRestart, stop: Stop, victims: list[Any]) -> None: ...
 
 
 class PlannedStop:
@@ -53,15 +54,15 @@ class PlannedStop:
 
     def ask(self) -> None:
         """Stop it, as soon as that is possible."""
-        self.victims = self._supervisor.stopped_with(self._left[0].host)
-        if not self._fault.drain or self._supervisor.is_down(self.victims):
+        victims = self._supervisor.stopped_with(self._left[0].host)
+        if not self._fault.drain or self._supervisor.is_down(victims):
             self._save()
             return
         self._silence(self._fault.drain)
         self._later(self._fault.drain, self._save)
 
     def _save(self) -> None:
-        saver = self._context.saver
+        saver, self.victims = self._context.saver, self._supervisor.stopped_with(self._left[0].host)
         if self._supervisor.is_down(self.victims):
             self.give_up()
         elif saver is None or not self.victims:
@@ -75,12 +76,12 @@ class PlannedStop:
 
     def go_down(self) -> None:
         """What is to be saved is."""
-        fault, down = self._fault, self._left[0].down
-        self._supervisor.stop(fault, self._left[0].host, self.victims, down)
-        self._silence(down + 1)  # a spout speaks behind the return of those that read it
+        fault, stop = self._fault, self._left[0]
+        self._supervisor.stop(fault, stop, self.victims)
+        self._silence(stop.down + 1)  # a spout speaks behind the return of those that read it
         if len(self._left) > 1:
             following = PlannedStop(self._supervisor, self._context, fault, self._left[1:])
-            following._later(down + fault.pause, following.ask)
+            following._later(stop.down + fault.pause, following.ask)
 
     def _later(self, delay: int, act: Callable[[], None]) -> None:
         self._context.kernel.at(self._context.kernel.now + delay, Rank.FAULT, act)

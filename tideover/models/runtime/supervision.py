@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from tideover.models.job.cluster import Deployment
 from tideover.models.runtime.bolt_task import BoltTask
@@ -18,7 +18,7 @@ from tideover.models.runtime.context import Context
 from tideover.models.runtime.planned_stops import PlannedStop
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.views import NEVER, Machine, Outage, OutageView, Return, TaskView
-from tideover.sim.fault_kinds import PlannedRestart
+from tideover.sim.fault_kinds import CrashHost, PlannedRestart, Stop
 from tideover.sim.faults import Between, Fault, Site
 from tideover.sim.kernel import Kernel, Process, Rank, Turn
 from tideover.sim.store import StoreServer
@@ -56,6 +56,9 @@ class Plans:
 class Watch:
     """By itself, each fault says how long it takes until it is noticed, and how long the restart takes."""
 
+    is_told: ClassVar[bool] = True
+    """Whether it is told when a host is stopped on purpose; if not, that is a crash for it."""
+
     def start(self) -> None: ...
 
     def taken_down(self, struck: list[Any], fault: Fault) -> list[Any]:
@@ -68,8 +71,10 @@ class Watch:
         """When those ``struck``, and tasks of the ``job`` that stop with them, are noticed, and back."""
         return dict.fromkeys([*struck, *job], Return(outage.detected_at, outage.ready_at))
 
-    def stopped(self, victims: Sequence[Any], outage: Outage) -> dict[Any, Return]:
-        """The same for what goes down on purpose, of which everybody knows."""
+    def stopped(self, victims: Sequence[Any], outage: Outage, gone: Fault | None) -> dict[Any, Return]:
+        """The same for what goes down on purpose, of which everybody knows; with it a whole host is ``gone``,
+        as if it had crashed (None: the job is stopped).
+        """
         return dict.fromkeys(victims, Return(outage.detected_at, outage.ready_at))
 
     def paused(self, victim: Any, until: int) -> None:
@@ -224,10 +229,17 @@ class Supervisor:
         if fault.out_of_order:
             hosts = self._deployment.cluster.hosts
             outage.broken = frozenset(h.number for h in hosts if fault.breaks(h.rack, h.number))
+        self._crashes(fault, outage)
+
+    def _crashes(self, fault: Fault, outage: Outage) -> None:
+        """What such a fault hits goes down, and is brought back by who notices."""
         struck = self.watch.taken_down(fault.victims(self), fault)
         victims, job = self._with_the_job(struck)
-        planned = self.watch.returns(struck, job, fault, outage)
+        self._kill(fault, outage, victims, job, self.watch.returns(struck, job, fault, outage))
 
+    def _kill(
+        self, fault: Fault, outage: Outage, victims: list[Victim], job: Sequence[Victim], planned: Planned
+    ) -> None:
         def strike(victim: Task) -> None:
             if victim in job:
                 self.crash(victim, outage)
@@ -246,15 +258,14 @@ class Supervisor:
         every = dict.fromkeys(victims, max(planned.values(), key=lambda back: back.ready)) | planned
         self._hit(outage, victims, every, lambda victim: self.crash(victim, outage))
 
-    def stop(self, fault: PlannedRestart, host: int | None, victims: list[Victim], down: int) -> None:
+    def stop(self, fault: PlannedRestart, stop: Stop, victims: list[Victim]) -> None:
+        host, down = stop
         outage = self._begin(fault.kind, fault.where if host is None else f"host {host}", 0, down)
-
-        def strike(victim: Task) -> None:
-            self.crash(victim, outage)
-            if isinstance(victim, BoltTask):
-                victim.gate.hold(fault.while_down == "hold")
-
-        self._hit(outage, victims, self.watch.stopped(victims, outage), strike)
+        gone = None if host is None else CrashHost(at=0, host=host, repair=down, while_down=fault.while_down)
+        if gone is None or self.watch.is_told:
+            self._kill(fault, outage, victims, [], self.watch.stopped(victims, outage, gone))
+        else:
+            self._crashes(gone, outage)
 
     def stopped_with(self, host: int | None) -> list[Victim]:
         """Of the job it is the process that runs its tasks, if one does, and never an acker."""

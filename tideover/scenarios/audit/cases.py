@@ -228,9 +228,7 @@ def victims(world: World, kinds: Sequence[str], most: int) -> list[Victim]:
         found += [Victim("crash_rack", (("rack", rack),), f"rack {rack}") for rack in sorted(racks)]
     if len(hosts) > 1:
         found += [Victim("partition", (("hosts", (host,)),), f"host {host}") for host in hosts]
-    detector = world.scenario.detector
-    if detector is None or detector.knows_stops:
-        found.append(Victim("planned_restart", (), "the job"))
+    found.append(Victim("planned_restart", (), "the job"))
     return [victim for victim in found if victim.kind in kinds]
 
 
