@@ -393,6 +393,19 @@ def test_law_of_a_cap_after_an_outage() -> None:
         whole(done)
 
 
+def test_what_the_log_has_deleted_counts_in_the_cap_and_is_lost() -> None:
+    """The same outage, and a log that keeps what is not older than 655. Of the 105 at 1055 those of before
+    400 are lost: 39. By 20 the first 20 are lost then, 20 at 1100 (of before 445), 14 at 1200, 4 at 1300.
+    """
+    lost = (driver_lost(50, restart=1000),)
+    for cap, gone in ((None, {*range(39)}), (20, {*range(54), *range(60, 64)})):
+        done = run(lost, until=1990, retention=655 * MS, max_offsets_per_trigger=cap)
+        assert {*range(100)} - {n for n, _ in counted(done)} == gone
+        ledger = done.ledger
+        assert (ledger["lost"], ledger["duplicated"]) == (len(gone), 0)
+        assert ledger["emitted"] == ledger["completed"] + ledger["in_flight"] + len(gone)
+
+
 def test_remarks() -> None:
     """100 tuples/s: p.0 needs 0.1 s of a second, the count that has the only key 0.2 s. A batch of 40 takes
     34 + 0.3 x 40. With a tuple every 1.9 both stages need more than half of the time. A driver is

@@ -135,6 +135,12 @@ PLANNED = (
         "records.split(most * records.tuples // total)",
         (f"{MODELS}/test_micro_batch.py", "-k", "gets_a_share"),
     ),
+    Mutation(
+        "a log deletes what it is to keep just still",
+        'records.rows["time"] < oldest',
+        'records.rows["time"] <= oldest',
+        (f"{MODELS}/test_micro_batch.py", "-k", "has_deleted"),
+    ),
 )
 BATCHES = (
     Mutation(

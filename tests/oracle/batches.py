@@ -189,6 +189,7 @@ class MicroBatches(Protocol, kind="micro_batch"):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self.log: dict[Task, list[Message]] = {}
+        self.came: dict[Message, int] = {}  # when it came to the log
         self.batch: Batch | None = None
         self.life, self.cold = 0, False
         self.triggered = 0
@@ -217,6 +218,7 @@ class MicroBatches(Protocol, kind="micro_batch"):
     def admit(self, task: Task, message: Message) -> bool:
         if message.channel.up not in self.world.spouts:
             return True
+        self.came[message] = self.now
         self.log.setdefault(task, []).append(message)
         return False
 
@@ -225,7 +227,7 @@ class MicroBatches(Protocol, kind="micro_batch"):
         if self.log:
             writes = not self.lineage or now >= self.next_checkpoint
             content, self.log = self._some()
-            self.batch = Batch(content, writes)
+            self.batch = Batch(self._not_deleted(content), writes)
             self._in(self.params.plan_time, self._begin)
         elif self.params.trigger_interval:
             self._at(self._next(), self._trigger)
@@ -248,6 +250,18 @@ class MicroBatches(Protocol, kind="micro_batch"):
                 (left if there else content).setdefault(task, []).append(message)
                 share -= message.datum is not None and not there
         return content, left
+
+    def _not_deleted(self, content: dict[Task, list[Message]]) -> dict[Task, list[Message]]:
+        """Without what has been in the log for too long."""
+        most, left, now = getattr(self.params, "retention", None), {}, self.now
+        for task, messages in content.items():
+            for message in messages:
+                if most is None or message.datum is None or now - self.came[message] <= most:
+                    left.setdefault(task, []).append(message)
+                else:
+                    self.world.record.gone(message.datum)
+                    self.world.trace.destroyed.append((*task.physical, message.datum.uid, now))
+        return left
 
     def _next(self) -> int:
         interval = self.params.trigger_interval

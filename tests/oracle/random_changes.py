@@ -435,7 +435,10 @@ SETTINGS: dict[str, Worlds] = {
     ),
     "batches, planned stops": planned(both("micro_batch")),
     "micro_batch, max_offsets_per_trigger": fixed(
-        LINEAGE, max_offsets_per_trigger=(1, 2, 3, 5, 9), recovery=("checkpoint", "checkpoint", "lineage")
+        LINEAGE,
+        max_offsets_per_trigger=(1, 2, 3, 5, 9),
+        retention=(None, 6 * TICK, 15 * TICK),
+        recovery=("checkpoint", "checkpoint", "lineage"),
     ),
     "planned stops": planned(worlds(tuple(PROTOCOLS))),
     "changelog, exactly_once": fixed(CHANGELOG, guarantee=("exactly_once",), batch_interval=(None,)),

@@ -264,6 +264,7 @@ class MicroBatch(micro_batch.MicroBatch):
         resubmit_time: Duration = "0.2 s", recovery_time: Duration = "0 s", cold_time: Duration = "0 s",
         recovery: Literal["checkpoint", "lineage", "replay"] = "checkpoint",
         checkpoint_interval: Duration = "10 s", max_offsets_per_trigger: int | None = None,
+        retention: Duration | None = None,
         output_mode: Literal["append", "update"] = "append") -> None: ...
 
 class Partition(fault_kinds.Partition):

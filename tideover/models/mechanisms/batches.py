@@ -56,8 +56,9 @@ class Batches(Mechanism, CopyHolder, Runner, Saver):
     What is in the tasks changes by a batch's output only, and the dry run knows what it was before. So the
     driver moves nothing but the data of the log, and tasks work off the outputs of many batches at a time.
 
-    lineage   least time between two batches that save states (ns); None: every batch does
-    most      tuples that a batch takes at most; None: all that wait
+    lineage    least time between two batches that save states (ns); None: every batch does
+    most       tuples that a batch takes at most; None: all that wait
+    retention  age from which the log has deleted tuples (ns); None: never
     """
 
     needs = Needs(log=True, batches=True, readers_go_back=True)
@@ -70,9 +71,11 @@ class Batches(Mechanism, CopyHolder, Runner, Saver):
         output_mode: OutputMode,
         lineage: int | None = None,
         most: int | None = None,
+        retention: int | None = None,
     ) -> None:
         super().__init__(job)
-        self._settings, self._output_mode, self._most = settings, output_mode, most
+        self._settings, self._output_mode = settings, output_mode
+        self._most, self._retention = most, retention
         self._log: Log[BoltTask, Records] = Log(lambda task: task.number, Records.join)
         self._batch: Batch | None = None
         self.history: list[Record] = []
@@ -127,17 +130,31 @@ class Batches(Mechanism, CopyHolder, Runner, Saver):
         s = self._settings
         now = self._triggered = self._job.kernel.now
         self._fill_log()
+        if self._retention is not None:
+            self._tell_kept()
         if self._log.waiting:
             content = self._log.take()
             if self._most is not None:
                 content, left = capped(content, self._most)
                 self._log.put_back(left)
-            batch = self._batch = Batch(self._logged, content, self._cluster.saves(now))
+            batch = self._batch = Batch(self._logged, self._not_deleted(content), self._cluster.saves(now))
             self._step("batch triggered", batch)
             self._then(s.plan_time, partial(self._log_offsets, batch))
         else:
             again = s.next_trigger(now) if s.trigger_interval else now + s.poll_interval
             self._driver.at(again, Rank.BATCH, self._trigger)
+
+    def _not_deleted(self, content: Content) -> Content:
+        """What the log has not deleted by now: the rest is lost, and the batch has so much less to do."""
+        if self._retention is None:
+            return content
+        plane, kept, oldest = self._job.plane, {}, self._job.kernel.now - self._retention
+        for task, records in content.items():
+            gone = (records.rows["mark"] == 0) & (records.rows["time"] < oldest)
+            self._job.context.destroy(task, [plane.train(records.rows[gone])], outage=-1)
+            if not gone.all():
+                kept[task] = Records(plane, records.rows[~gone])
+        return kept
 
     def _log_offsets(self, batch: Batch) -> None:
         """2. Its offsets are logged: whatever happens now, this batch will be run."""
@@ -314,7 +331,7 @@ class Batches(Mechanism, CopyHolder, Runner, Saver):
         return all(p.again != outage.number for p in self._cluster.partitions)
 
     def _tell_kept(self) -> None:
-        """Say what the log keeps, which grows but where a batch is committed, or forgotten."""
+        """Say what the log keeps, which grows unless a batch is committed, or forgotten, or rows deleted."""
         self._job.say.kept(self._rows_kept)
 
     @property

@@ -9,9 +9,9 @@ A batch (tests/models/test_micro_batch.py, test_plane_worlds.py):
 - Triggers are at 0, then at the first multiple of `trigger_interval` after the last one, or at once when
   the batch took longer. An empty log is looked at again after the interval (without one: `poll_interval`).
 - A batch is all that the log has at its trigger, or the first `max_offsets_per_trigger` of it, of which each
-  task that reads has its share. `plan_time` later its range is logged. Then its stages
-  run, one component after the other. `output_time` after the last all its tuples pass all tasks at one
-  instant, `commit_time` later it is committed.
+  task that reads has its share; what is older than `retention` by then is lost, and counts there.
+  `plan_time` later its range is logged. Then its stages run, one component after the other. `output_time`
+  after the last all its tuples pass all tasks at one instant, `commit_time` later it is committed.
 - A task takes `task_time` + the service of its tuples, with state also `state_time` + rows * `state_cost`;
   if its executor does not have the state, first `reload_time` + rows * `reload_cost`. On a new executor
   `executor_cold` and `state_cold` come on top until one task of the sort has ended there.
@@ -49,6 +49,7 @@ from tideover.models.job.topology import Topology
 from tideover.models.mechanisms.batch_log import BatchSettings
 from tideover.models.mechanisms.batches import Batches, StartingOver
 from tideover.models.remarks import Plan, mixed, put_out_again, too_long
+from tideover.models.runtime.hooks import Needs
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import CRASHES, STRATEGIES, BatchProtocol, Promise, Protocol, Strategy
 from tideover.sim.registry import setting
@@ -77,7 +78,7 @@ class MicroBatch(BatchSettings, Strategy):
         {"reload_time", "reload_cost", "executor_cold", "state_cold", "locality_wait", "resubmit_time"}
         | {"recovery_time", "cold_time"}
     )
-    omitted = frozenset({"max_offsets_per_trigger"})
+    omitted = frozenset({"max_offsets_per_trigger", "retention"})
     counts_tuples = ("max_offsets_per_trigger",)
     caps = frozenset({"max_offsets_per_trigger"})
     costs: ClassVar[dict[str, tuple[str, ...]]] = {
@@ -99,17 +100,24 @@ class MicroBatch(BatchSettings, Strategy):
         "at least one; the rest waits for the next trigger; default: a batch takes all that waits",
         ge=1,
     )
+    retention: Positive | None = setting(
+        "age of tuples from which the log has deleted them when a batch is triggered; those that it takes "
+        "count in its cap, and are lost; default: the log keeps all"
+    )
     output_mode: Literal["append", "update"] = setting(
         "what the sink gets: finished windows, or from every batch what it has changed", "append"
     )
 
     @model_validator(mode="after")
     def _some_at_a_time(self) -> MicroBatch:
-        if self.max_offsets_per_trigger is not None and self.recovery == "replay":
-            raise ValueError(
-                "max_offsets_per_trigger does not go with recovery: replay, which reads all at once"
-            )
+        for name in ("max_offsets_per_trigger", "retention"):
+            if getattr(self, name) is not None and self.recovery == "replay":
+                raise ValueError(f"{name} does not go with recovery: replay, which reads all at once, again")
         return self
+
+    @property
+    def needs(self) -> Needs:
+        return super().needs._replace(comparison=self.retention is not None)
 
     def promises_in(self, topology: Topology) -> Promise:
         again = self.recovery == "replay" and put_out_again(topology)
@@ -143,5 +151,5 @@ class MicroBatch(BatchSettings, Strategy):
             StartingOver(job, self, self.output_mode)
         else:
             lineage = self.checkpoint_interval if self.recovery == "lineage" else None
-            Batches(job, self, self.output_mode, lineage, self.max_offsets_per_trigger)
+            Batches(job, self, self.output_mode, lineage, self.max_offsets_per_trigger, self.retention)
         return BatchProtocol(job)
