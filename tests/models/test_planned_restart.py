@@ -249,6 +249,7 @@ WAIT = 5 * S
     [
         *((kind, 0) for kind in ("aligned_snapshots", "micro_batch", "batch_rerun", "trident")),
         *((kind, WAIT) for kind in ("rsm", "passive_standby", "upstream_backup", "source_replay", "estorm")),
+        ("storm_checkpoint", WAIT),
     ],
 )
 def test_law_of_a_stop_of_all_at_once(kind: str, drain: int) -> None:
@@ -260,6 +261,16 @@ def test_law_of_a_stop_of_all_at_once(kind: str, drain: int) -> None:
     done = simulate(word_count(strategy, (stop,), duration=long_enough(strategy)))
     assert (done.ledger["lost"], done.ledger["duplicated"], done.recoveries[0]["missing"]) == (0, 0, 0)
     assert drain or (done.ledger["replayed"], done.windows["wrong"], done.windows["missing"]) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(("drain", "lost"), [(0, 8), (2, 8), (5, 0)])
+def test_rsm_has_what_its_last_checkpoint_has(drain: int, lost: int) -> None:
+    """All buffers go down with their senders. Checkpoints are taken at 10 and 15 s, and of the four roots a
+    second eight come from 10 to 12 s, when it is to be stopped.
+    """
+    strategy = STRATEGIES["rsm"].model_validate({"checkpoint_interval": 5 * S})
+    stop = planned(END / MS + 2_000, 2_000, drain=drain * S)
+    assert simulate(word_count(strategy, (stop,), duration=long_enough(strategy))).ledger["lost"] == lost
 
 
 @pytest.mark.parametrize("kind", ["aligned_snapshots", "micro_batch"])

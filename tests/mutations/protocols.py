@@ -141,6 +141,12 @@ PLANNED = (
         'records.rows["time"] <= oldest',
         (f"{MODELS}/test_micro_batch.py", "-k", "has_deleted"),
     ),
+    Mutation(
+        "who was down with all others is taken back by them",
+        "set(outage.tasks).issuperset(self._tasks)",
+        "False",
+        (f"{MODELS}/test_planned_restart.py", "-k", "all_at_once and storm_checkpoint"),
+    ),
 )
 BATCHES = (
     Mutation(

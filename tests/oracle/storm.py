@@ -295,7 +295,9 @@ class StormCheckpoint(SourceReplay, kind="storm_checkpoint"):
         task.windows_closed = max(task.windows_closed, desk.held.windows_closed)
         self._set_aside(task)
         task.restored()
-        for other, its in self.desks.items():
+        hit = self.world.outages.all[fault].tasks
+        together = all(each in hit for each in self.desks if self._keeps(each))
+        for other, its in self.desks.items() if not together else ():
             if other is not task and its.fault is None and self._keeps(other):
                 self._set_aside(other)
                 if self._has_ids(other):

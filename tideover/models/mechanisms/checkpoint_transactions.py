@@ -281,13 +281,14 @@ class Transactions(Mechanism, CopyHolder):
             read(self._job, task, size, 0, back, self._job.store_named(self._costs.store))
 
     def _roll_back(self, task: BoltTask, outage: OutageView) -> None:
-        """``task`` has read its state: all go back, unless it has failed again."""
+        """``task`` has read its state: all go back that were not down with it, unless it has failed again."""
         if self._down.get(task) is not outage:
             return
         del self._down[task]
         self._do.restore(task, self._part(task), outage, rewind=False)
         self._do.open(task)
-        for other in self._tasks:
+        together = set(outage.tasks).issuperset(self._tasks)
+        for other in self._tasks if not together else ():
             if other is not task and other not in self._down:
                 self._do.close(other)  # the tuple in service begins again
                 if other.component.saves_ids and other.state is not None:

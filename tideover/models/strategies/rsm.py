@@ -17,6 +17,8 @@ too. Besides:
   state, takes in what comes, and asks its senders.
 - A task without state goes on at once, and loses what it had. A sender that goes down with its receiver
   takes its buffer with it (test_rsm_senders.py).
+- A stop of the whole job takes all buffers along. So its `drain` has to last until what was under way is
+  done, and for another `checkpoint_interval`, so that a checkpoint has it (test_planned_restart.py).
 """
 
 from __future__ import annotations

@@ -17,8 +17,9 @@ test_bounded_queues.py):
   tasks with state, late ones and those still in a window too; others ack when they have processed.
 - A fault of a bolt ends the transaction under way. At `ready` a task gives up what it does, control markers
   too, and reads its state. Then (rank RESTORE) all tasks go back to the transaction that holds: they begin
-  the tuple in service anew, ack what was prepared in it, and never ack what came later. When the last is
-  back, the next prepare is due one interval later.
+  the tuple in service anew, ack what was prepared in it, and never ack what came later. Where one fault has
+  hit all that have state, each begins with that transaction, and nobody goes back again (`CheckpointSpout`
+  sends INITSTATE then, and no ROLLBACK). When the last is back, the next prepare is due one interval later.
 
 Look-ups of a `state` follow the rules of `RemoteState` (test_look_ups.py).
 
