@@ -95,7 +95,8 @@ class Snapshots(Protocol, kind="aligned_snapshots"):
         self.wanted = False
         self.stop: PlannedStop | None = None  # waits for a savepoint
         self.is_last = False  # the snapshot under way is that
-        self.events: list[simpy.Event] = []  # what a failure of the job prevents
+        self.events: list[simpy.Event] = []  # what a failure of the job, or its planned end, prevents
+        self.copying: list[simpy.Event] = []  # what only a failure does
         self.stopped_by: Outage | None = None  # the newest fault of the job
         self.overtaken: set[int] = set()  # faults whose replay a newer one has cut short
 
@@ -282,7 +283,8 @@ class Snapshots(Protocol, kind="aligned_snapshots"):
             host = task.host
             end = self.disk.request(size, host, True)
             copies = self.seats[task].copies
-            self._at(end, control(Rank.TRIM, task.rank), lambda: copies.update({number: host}))
+            trim = control(Rank.TRIM, task.rank)
+            self.copying.append(self.clock.at(end, trim, lambda: copies.update({number: host})))
 
     def machines_failed(self, fault: Any, down_for: int | None) -> None:
         """What has to be repaired has lost what was on its disk."""
@@ -323,8 +325,9 @@ class Snapshots(Protocol, kind="aligned_snapshots"):
             if self.stopped_by is not None and not self.settled(self.stopped_by):
                 self.overtaken.add(self.stopped_by.number)
             self.stopped_by = self.world.outages.all[-1]
-        Clock.cancel(*self.events)
+        Clock.cancel(*self.events, *self.copying)
         self.events.clear()
+        self.copying.clear()
         self.current, self.wanted = None, False
         stop, self.stop = self.stop, None
         if stop is not None:
