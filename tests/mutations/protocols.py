@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.mutations.base import MODELS, Mutation, exactness
 
+RESCALED = (f"{MODELS}/test_rescaling.py", "-k")
+
 HYBRIDS = (f"{MODELS}/test_hybrid.py", "-k")
 
 ACKING = (
@@ -122,6 +124,18 @@ PLANNED = (
         "if last is not None and last.noticed is not None:",
         "if last is not None:",
         (f"{MODELS}/test_planned_restart.py", "-k", "counts_restarts_anew"),
+    ),
+    Mutation(
+        "who gets some keys of a task has the sums of all of them",
+        "+ content * mine\n",
+        "+ content\n",
+        (*RESCALED, "its_own"),
+    ),
+    Mutation(
+        "senders go on with as many tasks as before",
+        "outlet.c.working = working",
+        "pass",
+        (*RESCALED, "its_own"),
     ),
     Mutation(
         "a query is stopped in the middle of a batch",

@@ -138,7 +138,7 @@ class Bolt(Task):
         state.markers[up] = max(number, state.markers.get(up, 0))
         least = min(state.markers.get(channel.up.logical, 0) for channel in self.inputs.values())
         if least > state.handed:
-            if self.stateful and self.layout.by_marker(self.component):
+            if self.stateful and self.layout.by_marker(self.component) and not self.idle:
                 panes, ends = self.panes, [(least, least - 1)]
                 if panes is not None:
                     passed = range(state.handed + 1, least + 1)
@@ -278,6 +278,8 @@ class Bolt(Task):
     def say_window(self, number: int, sums: dict[int, int]) -> None:
         """To whoever reads it."""
         self.world.trace.windows.append((*self.physical, number, self.now, sums))
+        then = self.layout.working_at.setdefault((*self.logical, number), {})
+        then[self.now] = self.layout.working[self.component]
         self.world.record.window(self, number)
         if self.world.sinks.withholds(self):
             self.world.sinks.window(self, number, sums)

@@ -44,6 +44,8 @@ def befall(world: World, fault: Fault, outage: Outage, act: Callable[[World, Any
 
 
 def is_hit(world: World, task: Task, fault: Any) -> bool:
+    if task.idle:
+        return False
     if kind_of(fault) in MACHINES:
         return world.layout.fails(fault, *task.home)
     return task.physical == (fault.component, fault.task, fault.replica)

@@ -234,7 +234,7 @@ class Comparison(Part):
 
     def _for_good(self, outage: Outage, missing: int) -> bool:
         """Whether a state lacks something, or has it twice, and no window has ended since."""
-        hit = {task.logical for task in outage.tasks if task.stateful}
+        hit = {task.logical for task in outage.tasks if task.stateful and not task.idle}
         ended = {place[:2] for place, (time, _) in self.world.record.window_times.items() if time > outage.at}
         return bool(missing or outage.extra) and not hit <= ended
 

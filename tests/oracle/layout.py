@@ -122,6 +122,10 @@ class Layout:
         }
         for name in self.order:
             self._widths(name)
+        self.working = {name: config.parallelism for name, config in self.config.items()}
+        """Of each component, tasks that tuples go to now: the first ones."""
+        self.working_at: dict[tuple[str, int, int], dict[int, int]] = {}
+        """How many there were when a task had put out a window, by when that was."""
         self.physical = self._physical()
         plain = scenario.hosts is None or isinstance(scenario.hosts, int)
         self.host = self._hosts() if plain else self._on_machines(scenario.hosts)
@@ -196,7 +200,7 @@ class Layout:
     def _physical(self) -> list[Physical]:
         tasks = []
         for name in self.order:
-            for task in range(self.config[name].parallelism):
+            for task in range(self.places(name)):
                 tasks += [(name, task, replica) for replica in range(self.replicas(name))]
         return tasks
 
@@ -272,23 +276,31 @@ class Layout:
         grouping, bits, task_bits = kind_of(self.inputs(down)[up]), self.bits[down], self.task_bits[down]
         before = datum.root << bits | path << task_bits
         crossed = []
-        for task in self._targets(
-            grouping, f"{up}->{down}", datum.key, before, self.config[down].parallelism
-        ):
+        for task in self._targets(grouping, up, down, datum.key, before):
             own = task if grouping == "all" else 0
             longer = path << task_bits | own
             crossed.append((task, datum._replace(path=longer, uid=datum.root << bits | longer)))
         return crossed
 
-    def _targets(self, grouping: str, edge: str, key: int, uid: int, n: int) -> list[int]:
+    def places(self, name: str) -> int:
+        """How many tasks there can be."""
+        return getattr(self.config[name], "max_parallelism", None) or self.config[name].parallelism
+
+    def owner_of(self, name: str, key: int, working: int) -> int:
+        """The task that has a key, if so many work. Groups of keys go to them, if that may change."""
+        groups = getattr(self.config[name], "max_parallelism", None)
+        return key % working if groups is None else key % groups * working // groups
+
+    def _targets(self, grouping: str, up: str, down: str, key: int, uid: int) -> list[int]:
         """The receiving tasks; ``uid`` is the receiver's, with 0 for the digit of the task."""
+        n = self.working[down]
         if grouping == "all":
             return list(range(n))
         if grouping == "global":
             return [0]
         if grouping == "shuffle":
-            return [int(below(self._bits(edge, Purpose.TARGET, uid), n)[0])]
-        return [key % n]  # fields, direct
+            return [int(below(self._bits(f"{up}->{down}", Purpose.TARGET, uid), n)[0])]
+        return [self.owner_of(down, key, n)]  # fields, direct
 
     @cached_property
     def measured(self) -> str:
@@ -369,7 +381,7 @@ class Layout:
     def aggregate(self, name: str, task: int, window: int, key: int, value: int, epoch: int) -> Datum:
         """One sum of a window."""
         key_bits = max(1, digits(self.key_count[name]))
-        uid = (window * self.config[name].parallelism + task) << key_bits | key
+        uid = (window * self.places(name) + task) << key_bits | key
         return Datum(uid, 0, uid, key, value, epoch=epoch, anchored=False)
 
     def effects(self, name: str, datum: Datum) -> set[tuple[str, int]]:

@@ -48,7 +48,7 @@ class PlannedStop(Part):
     def _bolts(self) -> list[Bolt]:
         """Those that go down with it."""
         host, world = self.left[0].host, self.world
-        there = [task for task in world.bolts if host in (None, task.host)]
+        there = [task for task in world.bolts if host is None or (host == task.host and not task.idle)]
         return list(world.bolts) if there and self.layout.needs.one_job else there
 
     def _as(self) -> Any:
@@ -82,6 +82,8 @@ class PlannedStop(Part):
             befall(world, fault, outage, partial(take_down, found=self._bolts()))
             if world.listener is not None:
                 world.listener.stopped(outage, self.things, down)
+        for component, working in self.fault.parallelism.items():
+            world.protocol.rescale(component, working)
         self._silence(down + 1)
         self.left.pop(0)
         if self.left:

@@ -206,6 +206,10 @@ class Protocol(Part):
         stop.go_down()
         return True
 
+    def rescale(self, component: str, working: int) -> None:
+        """So many tasks of a component go on from what was saved."""
+        raise NotImplementedError
+
     def acker_failed(self, down_for: int | None) -> None:
         """The acker alone has crashed."""
 

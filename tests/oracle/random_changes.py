@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from tideover.models.config import Scenario
 from tideover.models.job.arrivals import Periodic
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, MachineType, SpoutConfig
+from tideover.models.job.groupings import GROUPINGS
 from tideover.models.job.sinks import TransactionalSink
 from tideover.models.job.spouts import Kafka, Kestrel, Source
 from tideover.models.job.stores import Backend, Disk, Memory, Redis, RocksDB
-from tideover.models.operators.kinds import RunningCount, WindowedCount
+from tideover.models.operators.kinds import Forward, RunningCount, WindowedCount
 from tideover.models.strategies.base import STRATEGIES
 from tideover.sim.distributions import Exponential
 from tideover.sim.registry import kind_of
@@ -22,7 +24,7 @@ from tideover.sim.registry import kind_of
 from .faults import FACTORS, cascade, flapping, hosts_of, machines_fail, troubles
 from .making import TICK, TICK_MS, durations, times
 from .protocol import PROTOCOLS
-from .random_worlds import STRATEGY_NAMES, overlapping, worlds
+from .random_worlds import STRATEGY_NAMES, joined_windows, overlapping, worlds
 from .worlds import MS, fault, ms, queued
 
 Worlds = st.SearchStrategy[Scenario]
@@ -415,6 +417,64 @@ def planned(draw: st.DrawFn, scenarios: Worlds) -> Scenario:
     return longer(found, 40, failures=failures)
 
 
+@st.composite
+def rescaled(draw: st.DrawFn, scenarios: Worlds) -> Scenario:
+    """One of these, in which stops of the whole job change numbers of tasks. Behind spouts the last bolt gets
+    others in between: what reads a log is not changed.
+    """
+    found = draw(scenarios)
+    *others, last = found.topology
+    config, between, inputs = found.topology[last], {}, {}
+    for number, (up, grouping) in enumerate(config.from_.items()):
+        if isinstance(found.topology[up], SpoutConfig):
+            some = {
+                "from_": {up: grouping},
+                "service": ms(draw(st.sampled_from((0, 0, 50)))),
+                "bolt": Forward(),
+            }
+            between[f"m{number}"] = BoltConfig(**some, parallelism=draw(st.integers(1, 2)))
+            up, grouping = f"m{number}", GROUPINGS["fields"](fields=("key",))
+        inputs[up] = grouping
+    topology = {name: found.topology[name] for name in others} | between
+    topology[last] = config.model_copy(update={"from_": inputs})
+    most = {}
+    for name, bolt in topology.items():
+        if isinstance(bolt, BoltConfig) and all(isinstance(topology[up], BoltConfig) for up in bolt.from_):
+            most[name] = bolt.parallelism + draw(st.integers(0, 2))
+    for name, number in [*most.items()]:
+        bolt, window = topology[name], topology[name].bolt.ends
+        kinds = ("fields",) if window is not None else ("shuffle", "fields", "global")
+        from_ = {
+            up: grouping if kind_of(grouping) in kinds else GROUPINGS["fields"](fields=("key",))
+            for up, grouping in bolt.from_.items()
+        }
+        hosts = None if bolt.hosts is None else tuple(bolt.hosts[n % len(bolt.hosts)] for n in range(number))
+        if window is None or (
+            window.length is not None and window.by != "event" and _of_roots(topology, name)
+        ):
+            changes = {"from_": from_, "hosts": hosts, "max_parallelism": number}
+            topology[name] = bolt.model_copy(update=changes)
+        else:
+            del most[name]
+    assume(most)
+    failures = []
+    for each in found.failures:
+        if kind_of(each) == "planned_restart" and each.hosts is None:
+            some = {n: draw(st.integers(1, number)) for n, number in most.items() if draw(st.integers(0, 3))}
+            each = each.model_copy(update={"parallelism": some})
+        failures.append(each)
+    return found.model_copy(update={"topology": topology, "failures": tuple(failures)})
+
+
+def _of_roots(topology: dict[str, Config], name: str) -> bool:
+    """Whether a component reads what belongs to roots."""
+    ups = getattr(topology[name], "from_", {})
+    return all(
+        isinstance(topology[up], SpoutConfig) or (topology[up].bolt.ends is None and _of_roots(topology, up))
+        for up in ups
+    )
+
+
 # -- settings of strategies that are protocols of their own ------------------------------------------------
 
 SNAPSHOTS, CHANGELOG, LINEAGE = both("aligned_snapshots"), both("changelog"), both("micro_batch")
@@ -432,6 +492,15 @@ SETTINGS: dict[str, Worlds] = {
     "micro_batch, running_count": LINEAGE.map(going_on),
     "aligned_snapshots, planned stops": planned(
         st.one_of(SNAPSHOTS, saved(copied(transactional(st.one_of(SNAPSHOTS, OVERTAKEN, LATER)))))
+    ),
+    "aligned_snapshots, parallelism": rescaled(
+        planned(
+            st.one_of(
+                SNAPSHOTS.map(going_on),
+                worlds(("aligned_snapshots",), joined_windows),
+                saved(copied(transactional(st.one_of(SNAPSHOTS, OVERTAKEN, LATER)))),
+            )
+        )
     ),
     "batches, planned stops": planned(both("micro_batch")),
     "micro_batch, max_offsets_per_trigger": fixed(

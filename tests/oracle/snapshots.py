@@ -4,9 +4,11 @@ barriers overtake what waits, that is part of the snapshot.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -105,6 +107,9 @@ class Snapshots(Protocol, kind="aligned_snapshots"):
 
     def start(self) -> None:
         self.seats = {task: Seat(Shelf.of(self.world, task)) for task in self.world.bolts}
+        for task in self.world.bolts:
+            if task.idle:
+                self.seats[task].shelf.entries = 0
         phase = self.params.checkpoint_phase
         self._expect(self.params.checkpoint_interval if phase is None else phase)
 
@@ -260,7 +265,28 @@ class Snapshots(Protocol, kind="aligned_snapshots"):
 
     def keeps(self, task: Task) -> bool:
         """Whether it has state, of a count or a `state`."""
-        return task.stateful or self.seats[task].shelf.entries > 0
+        return not task.idle and (task.stateful or self.seats[task].shelf.entries > 0)
+
+    def rescale(self, component: str, working: int) -> None:
+        """Each goes on from what the pictures of all have of its keys; each has its share of a `state`."""
+        layout = self.layout
+        tasks = [task for task in self.world.bolts if task.component == component]
+        whole = [self.valid[task].state.copy() for task in tasks]
+        layout.working[component] = working
+        config = layout.config[component]
+        for task in tasks:
+            state, seat = self.valid[task].state, self.seats[task]
+
+            def is_mine(key: Any, task: Task = task) -> bool:
+                key = key[0] if isinstance(key, tuple) else key
+                return layout.owner_of(component, key, working) == task.index
+
+            state.counts = {c: n for other in whole for c, n in other.counts.items() if is_mine(c[1])}
+            state.held = [datum for other in whole for datum in other.held if is_mine(datum.key)]
+            if config.state is not None:
+                share = Fraction(config.state.entries * config.parallelism, working)
+                seat.shelf.entries = 0 if task.idle else math.ceil(share)
+            seat.copies = {}
 
     def write(self, task: Task, number: int) -> None:
         """What the task has in the snapshot, if that is anything."""

@@ -144,6 +144,11 @@ class Entrance(Part):
         return self.host, self.layout.worker[self.physical]
 
     @property
+    def idle(self) -> bool:
+        """Whether it is one of those that no tuple goes to."""
+        return self.index >= self.layout.working[self.component]
+
+    @property
     def stateful(self) -> bool:
         return self.layout.stateful(self.component)
 

@@ -39,15 +39,34 @@ class Verdict:
 
 def firsts(world: World) -> dict[Place, First]:
     """Each window as its readers first see it; of replicas the first counts, as for one who drops copies."""
-    found: dict[Place, First] = dict(world.sinks.seen)
+    found: dict[Place, First] = {}
+    for place, seen in world.sinks.seen.items():
+        found |= pieces(world, place, seen)
     held = {task.component for task in world.tasks if world.sinks.withholds(task)}
     for component, task, replica, number, time, sums in world.trace.windows:
         if component in held:
             continue
-        place = component, task, number
-        if place not in found or (time, replica) < found[place][:2]:
-            found[place] = time, replica, sums
+        for place, seen in pieces(world, (component, task, number), (time, replica, sums), time).items():
+            if place not in found or seen[:2] < found[place][:2]:
+                found[place] = seen
     return found
+
+
+def pieces(world: World, place: Place, seen: First, time: int | None = None) -> dict[Place, First]:
+    """A window, put out at that time (None: when it was last); where the number of tasks may change, it by
+    groups of keys.
+    """
+    layout, (component, task, number) = world.layout, place
+    groups = layout.config[component].max_parallelism
+    if groups is None:
+        return {place: seen}
+    then = layout.working_at[place]
+    working = then[max(then) if time is None else time]
+    return {
+        (component, group, number): (*seen[:2], {k: n for k, n in seen[2].items() if k % groups == group})
+        for group in range(groups)
+        if layout.owner_of(component, group, working) == task
+    }
 
 
 def verdict(world: World, twin: Twin | None) -> Verdict:
@@ -72,8 +91,12 @@ def verdict(world: World, twin: Twin | None) -> Verdict:
     if world.sinks.withhold:
         counts["expired"] = len(world.sinks.lost)
     ended = _end_markers(world)
-    for place in due - mine.keys() - world.sinks.hidden():
-        lost = place in world.sinks.lost
+    gone, hidden = (
+        {one for place in some for one in pieces(world, place, (0, 0, {}))}
+        for some in (world.sinks.lost, world.sinks.hidden())
+    )
+    for place in due - mine.keys() - hidden:
+        lost = place in gone
         panes = world.layout.panes(place[0])
         beat = place[2] * (1 if panes is None else panes.slide)
         if not lost and beat in ended and world.layout.by_marker(place[0]):
@@ -98,7 +121,10 @@ def _end_markers(world: World) -> set[int | None]:
 
 def _to_come(world: World, task: Task, place: Place) -> bool:
     """Whether a task has a tick of this window in its queue; or will read all that it needs in a log."""
-    if task.logical != place[:2]:
+    groups, index = world.layout.config[place[0]].max_parallelism, place[1]
+    if groups is not None:
+        index = index * world.layout.working[place[0]] // groups
+    if task.logical != (place[0], index):
         return False
     panes = task.panes
     if panes is not None and world.layout.by_event(task.component):

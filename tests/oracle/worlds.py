@@ -17,7 +17,7 @@ from tideover.sim.faults import FAULTS
 MS = 1_000_000
 ONES = {"kind": "values", "values": (1,), "repeat": True}
 """A spout whose tuples have the value 1, for good."""
-_OUTER = ("parallelism", "hosts")
+_OUTER = ("parallelism", "max_parallelism", "hosts")
 
 
 def ms(value: float) -> Constant:

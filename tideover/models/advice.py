@@ -89,7 +89,7 @@ def overloads(scenario: Scenario) -> list[str]:
         else:
             what = WHEN_FULL[bound.when_full if bound.length is not None else None]
         also = f"; nor can {', '.join(over[1:])}" if over[1:] else ""
-        mean = float(load.loads.mean())
+        mean = float(load.loads.sum()) / scenario.topology[first].parallelism
         if load.load <= UNEVEN * mean:
             said = f"{first}: load {load.load:.2f}: a task gets {load.rate:.4g} tuples/s"
         else:
@@ -122,7 +122,7 @@ def _hottest(topology: Topology, name: str, task: int) -> str:
     rates = np.zeros(max(edge.up.keys for edge in reads))
     total = 0.0
     for edge in reads:
-        owners = edge.grouping.owners(edge.up.keys, edge.down.tasks)
+        owners = edge.owners(edge.up.keys)
         mine = out[edge.up.name] * (owners == task) if owners is not None else out[edge.up.name] * 0
         rates[: len(mine)] += mine
         total += float(spread(edge, out[edge.up.name])[task])

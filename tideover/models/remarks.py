@@ -98,7 +98,7 @@ class Plan:
 def entries_of(component: Component) -> int:
     """Most entries that the state of one task can have; a fields grouping spreads the keys."""
     spread = all(edge.grouping.kind == "fields" for edge in component.inputs)
-    return -(-component.keys // component.tasks) if spread else component.keys
+    return -(-component.keys // component.config.parallelism) if spread else component.keys
 
 
 def too_long(plan: Plan, key: str, interval: int, fixed: int) -> list[str]:
@@ -347,8 +347,8 @@ def job_takes(plan: Plan, saving: Saving, upload: int) -> int:
     kept = [c for c in plan.topology.components if c.keeps_state]
     own = {c.name: entries_of(c) if c.window else 0 for c in kept}
     entries = max((own[c.name] + _backed(c)[0] for c in kept), default=0)
-    size = sum(c.tasks * (own[c.name] * saving.entry_size + _backed(c)[1]) for c in kept)
-    write = sum(c.tasks for c in kept) * plan.store.latency + size * S // plan.store.bandwidth
+    size = sum(c.config.parallelism * (own[c.name] * saving.entry_size + _backed(c)[1]) for c in kept)
+    write = sum(c.config.parallelism for c in kept) * plan.store.latency + size * S // plan.store.bandwidth
     return saving.keeps(entries) + write + upload
 
 

@@ -67,7 +67,8 @@ class BatchRerun(batch_rerun.BatchRerun):
 class BoltConfig(job_components.BoltConfig):
     def __init__(self, *, bolt: operators_base.Bolt, from_: Mapping[str, groupings.Grouping | str],
         service: distributions.Distribution | Duration, state: stores.Backend | None = None,
-        parallelism: int = 1, tuple_size: Size = "256 B", hosts: Sequence[int] | None = None,
+        parallelism: int = 1, max_parallelism: int | None = None, tuple_size: Size = "256 B",
+        hosts: Sequence[int] | None = None,
         queue: job_components.QueueSettings | Duration | None = None) -> None: ...
 
 class Burst(job_arrivals.Burst):
@@ -287,7 +288,7 @@ class Periodic(job_arrivals.Periodic):
 class PlannedRestart(fault_kinds.PlannedRestart):
     def __init__(self, *, down: distributions.Distribution | Duration = "constant",
         hosts: Sequence[int] | None = None, pause: Duration = "60 s", drain: Duration = "0 s",
-        **common: Unpack[_Fault]) -> None: ...
+        parallelism: Mapping[str, int] = {}, **common: Unpack[_Fault]) -> None: ...
 
 class Poisson(job_arrivals.Poisson):
     def __init__(self, *, rate: Rate) -> None: ...

@@ -25,6 +25,7 @@ from tideover.models.job.components import MOST_LUMP, BoltConfig, Run, SpoutConf
 from tideover.models.job.placements import PlacementError
 from tideover.models.job.stores import STORES
 from tideover.models.job.topology import TopologyError
+from tideover.models.operators.keyed_state import KeyedArrays
 from tideover.models.strategies.base import STRATEGIES, Strategy, given
 from tideover.scenarios.errors import Problem, suggest
 from tideover.scenarios.objectives import objective
@@ -97,9 +98,7 @@ class Draft:
         if component not in self.topology:
             return (1, "there is one of it") if component in ROLES else None
         config = self.topology[component]
-        return (
-            None if config is None else (config.parallelism, f"its tasks are 0 to {config.parallelism - 1}")
-        )
+        return None if config is None else (config.most_tasks, f"its tasks are 0 to {config.most_tasks - 1}")
 
     def unknown_component(self, name: str) -> str | None:
         """Why there is no such component; None: there is, or none could be read."""
@@ -169,7 +168,7 @@ def used(draft: Draft, copies: int) -> int | None:
     configs = [c for c in draft.topology.values() if c is not None]
     if draft.hosts is not None or draft.hosts_unknown or len(configs) < len(draft.topology):
         return None
-    logical = sum(c.parallelism for c in configs)
+    logical = sum(c.most_tasks for c in configs)
     return max([logical * copies, *(h + copies for c in configs for h in c.hosts or ())])
 
 
@@ -269,7 +268,7 @@ def _turn(draft: Draft, text: str) -> str | None:
         return None
     if None in draft.topology.values():
         return None
-    names = [f"{name}.{i}" for name, c in draft.topology.items() if c for i in range(c.parallelism)]
+    names = [f"{name}.{i}" for name, c in draft.topology.items() if c for i in range(c.most_tasks)]
     copies = [f"{name}/{replica}" for name in names for replica in range(1, replicas(draft))]
     return None if of in (*names, *copies) else f"there is no task {of!r}; {suggest(of, names)}"
 
@@ -495,6 +494,36 @@ def _windows(scenario: Scenario) -> Iterator[Found]:
             yield ("topology", c.name, "window", "by"), message
 
 
+def _rescaled(scenario: Scenario) -> Iterator[Found]:
+    """Bolts of which another number of tasks may go on from a savepoint."""
+    strategy = scenario.strategy
+    for c in deployment_of(scenario).topology.components:
+        if c.groups is None:
+            continue
+        kinds = {edge.grouping.kind for edge in c.inputs}
+        by_key = kinds == {"fields"} and c.anchored and c.trigger == "marker"
+        able = ", ".join(sorted(kind for kind, cls in STRATEGIES.items() if cls.rescales))
+        for holds, message in (
+            (strategy.rescales, f"does not go with the strategy {strategy.kind}, but with {able}"),
+            (c.groups >= c.config.parallelism, f"must be at least parallelism ({c.config.parallelism})"),
+            (
+                not any(edge.up.is_spout for edge in c.inputs),
+                "is of bolts that read bolts: what spouts emit waits in logs, one for each task, for good",
+            ),
+            (
+                kinds <= {"shuffle", "fields", "global"},
+                "goes with the groupings shuffle, fields and global",
+            ),
+            (
+                c.window is None or (by_key and isinstance(c.bolt.new_state(1), KeyedArrays)),
+                "moves state by key: of windows of time over the tuples of spouts, grouped by fields",
+            ),
+        ):
+            if not holds:
+                yield ("topology", c.name, "max_parallelism"), message
+                break
+
+
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _PAIR = re.compile(r"([0-9]{1,6})-([0-9]{1,6})")
 
@@ -537,7 +566,7 @@ def check(draft: Draft, scenario: Scenario | None) -> list[Problem]:
             if isinstance(config, BoltConfig) and (why := strategy.refusal(config)) is not None:
                 found.append((("topology", name), f"does not go with the strategy {strategy.kind}: {why}"))
         found += [*_queues(scenario), *_sources(scenario)]
-        found = found or [*_windows(scenario)]
+        found = found or [*_windows(scenario), *_rescaled(scenario)]
     return [*said(found), *objectives, *said(day)]
 
 
@@ -625,8 +654,8 @@ def _run(draft: Draft) -> Iterator[Found]:
 def _placement(draft: Draft) -> Iterator[Found]:
     for name, config in draft.topology.items():
         hosts = () if config is None or config.hosts is None else config.hosts
-        if config is not None and config.hosts is not None and len(hosts) != config.parallelism:
-            said = f"names {len(hosts)} hosts for {config.parallelism} tasks; give one for each task"
+        if config is not None and config.hosts is not None and len(hosts) != config.most_tasks:
+            said = f"names {len(hosts)} hosts for {config.most_tasks} tasks; give one for each task"
             yield ("topology", name, "hosts"), said
         for i, host in enumerate(hosts):
             if fault := host_fault(draft, host):

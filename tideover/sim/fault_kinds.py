@@ -376,7 +376,7 @@ class PlannedRestart(Fault):
     that is stopped between two batches, Apache Storm: ``rebalance -w`` (`drain`).
     """
 
-    omitted: ClassVar[frozenset[str]] = Fault.omitted | {"hosts"}
+    omitted: ClassVar[frozenset[str]] = Fault.omitted | {"hosts", "parallelism"}
 
     down: Distribution = setting(
         "how long what was stopped is down, drawn for each stop", Constant(value=30 * S)
@@ -390,6 +390,11 @@ class PlannedRestart(Fault):
         "where a log is read",
         0,
     )
+    parallelism: dict[str, Annotated[int, Field(ge=1)]] = Field(
+        default_factory=dict,
+        description="of some bolts: how many tasks go on from the savepoint, each with the keys and the part "
+        "of `state` that are its own then; up to `max_parallelism`",
+    )
     _stops: tuple[Stop, ...] = PrivateAttr(())
 
     @model_validator(mode="after")
@@ -400,6 +405,8 @@ class PlannedRestart(Fault):
             )
         if self.hosts is not None and len(set(self.hosts)) < len(self.hosts):
             raise ValueError("hosts: each is stopped once; name it once")
+        if self.hosts is not None and self.parallelism:
+            raise ValueError("parallelism changes where the whole job is stopped: leave hosts out")
         return self
 
     @classmethod
@@ -438,6 +445,11 @@ class PlannedRestart(Fault):
         if self.drain and draft.strategy is not None and draft.strategy.needs.log:
             message = f"{draft.strategy.kind} reads a log, in which all that comes waits: leave it out"
             yield ("drain",), message
+        for name, working in self.parallelism.items():
+            if unknown := draft.unknown_component(name):
+                yield ("parallelism", name), unknown
+            elif (bolt := draft.topology.get(name)) and working > (getattr(bolt, "max_parallelism", 0) or 0):
+                yield ("parallelism", name), f"needs topology.{name}.max_parallelism, at least {working}"
 
 
 @FAULTS.register("slow_host")

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tideover.models.accounts.backlog import Backlog
 from tideover.models.accounts.counted import histogram_of
-from tideover.models.accounts.reference_run import WindowLog
+from tideover.models.accounts.reference_run import WindowLog, places
 from tideover.models.job.topology import Component
 from tideover.models.operators.state import Closed
 from tideover.models.runtime.channels import Sent
@@ -73,14 +73,14 @@ class Readers:
             if closed is None:
                 self._recorder.output.add(np.full(len(put_out), now, np.int64))
             else:
-                self._windows.see((name, index, window), task.replica, now, closed)
+                self._windows.see(task, window, now, closed)
                 self._recorder.note_output((name, index, window), now)
 
     def on_aborted(self, task: BoltView, number: int | None, lost: bool) -> None:
         held = self._held.pop((task, number), [])
-        windows = [window for window, _, closed in held if closed is not None]
-        self._windows.forget([(task.component.name, task.index, window) for window in windows], lost)
-        self.expired += len(windows) * lost
+        found = [places(task, window, closed) for window, _, closed in held if closed is not None]
+        self._windows.forget([place for each in found for place in each], lost)
+        self.expired += len(found) * lost
 
 
 Mask = npt.NDArray[np.bool_]

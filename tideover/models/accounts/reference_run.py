@@ -19,9 +19,15 @@ from tideover.models.runtime.windowing import REMEMBERED
 from tideover.sim.train import Ints, Train, join
 
 Place = tuple[str, int, int]
-"""Component, task, number of the window."""
+"""Component, task (or group of keys, where the number of tasks may change), number of the window."""
 Sums = tuple[Ints, Ints]
 """Keys with a sum, and the sums."""
+
+
+def places(task: BoltView, number: int, closed: Closed) -> list[Place]:
+    """Where a window that a task has put out is found."""
+    first, last = closed.groups or (task.index, task.index)
+    return [(task.component.name, each, number) for each in range(first, last + 1)]
 
 
 class WindowLog:
@@ -49,19 +55,20 @@ class WindowLog:
         self._last: dict[tuple[str, int], int] = {}
 
     def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
-        place = task.component.name, task.index, number
+        name, index = task.component.name, task.index
         if task.component.trigger == "watermark":
-            moments = self.moments.setdefault(place[:2], [])
+            moments = self.moments.setdefault((name, index), [])
             if not moments or moments[-1] != now:
                 moments.append(now)
-        if place not in self._known:
-            self._known[place] = None
-            self._last[place[:2]] = now
+        found = places(task, number, closed)
+        if found[0] not in self._known:
+            self._known[found[0]] = None
+            self._last[name, index] = now
             _trim(self._known)
         if task in self._withheld:
-            self.hidden.add(place)
+            self.hidden.update(found)
         else:
-            self.see(place, task.replica, now, closed)
+            self.see(task, number, now, closed)
 
     def forget(self, places: Iterable[Place], lost: bool) -> None:
         """These were put out, and will not be seen as they are; ``lost``: nor will they come again."""
@@ -70,17 +77,20 @@ class WindowLog:
         if lost:
             self.lost |= gone
 
-    def see(self, place: Place, replica: int, now: int, closed: Closed) -> None:
-        self.hidden.discard(place)
+    def see(self, task: BoltView, number: int, now: int, closed: Closed) -> None:
         _trim(self._first)
-        if place not in self._first:
-            self.count += 1
-        elif (now, replica) >= self._first[place]:
-            return
-        # within a step of the data plane a later replica's window can come to be known before an earlier
-        # one's
-        self._first[place] = (now, replica)
-        self.open[place] = (closed.keys, closed.values)
+        groups = task.component.groups
+        for place in places(task, number, closed):
+            self.hidden.discard(place)
+            if place not in self._first:
+                self.count += 1
+            elif (now, task.replica) >= self._first[place]:
+                continue
+            # within a step of the data plane a later replica's window can come to be known before an earlier
+            # one's
+            self._first[place] = (now, task.replica)
+            mine = slice(None) if groups is None else closed.keys % groups == place[1]
+            self.open[place] = (closed.keys[mine], closed.values[mine])
 
     def first_at(self, place: Place) -> int | None:
         """When a window was first seen (ns); None: it was not, or that was long ago."""
@@ -233,6 +243,8 @@ def _still_to_come(job: Job, component: str, task: int, number: int, marked: set
     waits for no store.
     """
     replicas = job.bolts[component, task]
+    if (groups := replicas[0].component.groups) is not None:
+        replicas = job.bolts[component, task * replicas[0].working // groups]
     windows = replicas[0].windows
     if windows.trigger == "watermark":
         window = replicas[0].component.window

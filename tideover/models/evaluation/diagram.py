@@ -145,8 +145,11 @@ class _Matching:
         (edge,) = (e for e in self._job.tasks[sender].component.outputs if e.down.name == name)
         if edge.grouping.copies:
             return uid & ((1 << edge.task_bits) - 1)
-        row = single(0, uid, key=key)
-        return int(edge.grouping.targets(edge.name, self._job.draws, row, edge.down.tasks)[0])
+        row, working = single(0, uid, key=key), self._job.bolts[name, 0][0].working
+        groups = edge.down.groups
+        if groups is not None and (owners := edge.owners(groups, working)) is not None:
+            return int(owners[key % groups])
+        return int(edge.grouping.targets(edge.name, self._job.draws, row, working)[0])
 
 
 ACKER = "acker"

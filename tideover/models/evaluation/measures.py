@@ -250,7 +250,8 @@ class Comparison:
         state = self._state(recovery)
         if not (state["missing"] or state["extra"]):
             return False
-        hit = [task for task in recovery.outage.tasks if getattr(task, "state", None) is not None]
+        keep = [task for task in recovery.outage.tasks if getattr(task, "state", None) is not None]
+        hit = [task for task in keep if not task.idle]
         failed, windows = recovery.outage.failed_at, self.world.windows
         return any(windows.last_of(task.component.name, task.index) <= failed for task in hit)
 

@@ -191,11 +191,16 @@ class SpoutConfig(Part):
         partitions = None if self.source is None else self.source.partitions
         return self.parallelism if partitions is None else partitions
 
+    @property
+    def most_tasks(self) -> int:
+        """How many tasks there are."""
+        return self.parallelism
+
 
 class BoltConfig(Part):
     """A component that consumes streams: what it does, from where, and how long a tuple takes."""
 
-    omitted: ClassVar[frozenset[str]] = frozenset({"queue", "state"})
+    omitted: ClassVar[frozenset[str]] = frozenset({"max_parallelism", "queue", "state"})
 
     bolt: Annotated[Bolt, Field(description="what is done to a tuple")]
     from_: Annotated[
@@ -206,6 +211,15 @@ class BoltConfig(Part):
         Backend | None, Field(description="where its tasks keep state beside that of the bolt itself")
     ] = None
     parallelism: Parallelism = 1
+    max_parallelism: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=1024,
+            description="tasks that there are after a planned_restart with `parallelism`, at most, and "
+            "groups of keys that they get; default: parallelism, for good",
+        ),
+    ] = None
     tuple_size: TupleSize = 256
     hosts: OwnHosts = None
     queue: Annotated[
@@ -216,6 +230,11 @@ class BoltConfig(Part):
     @property
     def keeps_state(self) -> bool:
         return self.bolt.ends is not None or self.state is not None
+
+    @property
+    def most_tasks(self) -> int:
+        """How many tasks there are, those that do nothing as yet among them."""
+        return self.max_parallelism or self.parallelism
 
 
 class Links(Part):

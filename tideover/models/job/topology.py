@@ -56,6 +56,19 @@ class Edge:
         self.name = f"{self.up.name}->{self.down.name}"
         self.digits = self.fan_bits + self.edge_bits + self.task_bits
 
+    def owners(self, keys: int, tasks: int | None = None) -> Ints | None:
+        """The task that gets the tuples with key 0, 1, … below ``keys``, of so many that work (None: as at
+        the beginning); None: the key does not decide.
+
+        With `max_parallelism` keys make groups, and groups go to tasks, as in Flink's
+        ``KeyGroupRangeAssignment`` (`computeOperatorIndexForKeyGroup`).
+        """
+        tasks, groups = tasks or self.down.config.parallelism, self.down.groups
+        if groups is None:
+            return self.grouping.owners(keys, tasks)
+        owners = self.grouping.owners(keys, groups)
+        return None if owners is None else owners * tasks // groups
+
     def child_uid(self, uid: Ints, position: Ints | None, task: int = 0) -> Ints:
         """Uid at the receiver, from the uid at the sender, the child's position, and the task of a copy."""
         width = self.up.output_bits
@@ -84,6 +97,8 @@ class Component:
     window      what ends its windows; None: it keeps no state
     trigger     the same as a word: tick, marker, tuples, watermark
     backend     where its tasks keep state beside that of the bolt itself; None: they have none
+    tasks       how many there are, those among them that do nothing as yet
+    groups      groups that its keys make, if the number of tasks that work may change
     """
 
     spout_config: SpoutConfig
@@ -93,7 +108,8 @@ class Component:
         self.name, self.index, self.config, self.by_marker = name, index, config, by_marker
         self.inputs: list[Edge] = []
         self.outputs: list[Edge] = []
-        self.tasks, self.is_spout = config.parallelism, isinstance(config, SpoutConfig)
+        self.tasks, self.is_spout = config.most_tasks, isinstance(config, SpoutConfig)
+        self.groups: int | None = None
         self.anchored, self.bits, self.input_keys, self.paths = True, 0, 1, 1
         self.window: Window | None = None
         self.backend: Backend | None = None
@@ -101,6 +117,7 @@ class Component:
             self.spout_config = config
         else:
             self.bolt, self.window, self.backend = config.bolt, config.bolt.ends, config.state
+            self.groups = config.max_parallelism
         self.fan_out = 1 if self.is_spout or self.window else self.bolt.fan_out
         self.keeps_state = self.window is not None or self.backend is not None
         self.saves_ids = self.window is not None and self.window.saved == "ids"
@@ -237,6 +254,26 @@ def key_labels(topology: Topology, component: Component) -> tuple[str, ...] | No
 
 def expected_effects(topology: Topology, draws: Draws, roots: Ints) -> dict[str, Ints]:
     """Uids of all effects that the roots must have, by component."""
+    return effects_of(topology, draws, _first_sent(topology, draws, roots))
+
+
+def keys_of(topology: Topology, draws: Draws, component: Component, uid: Ints) -> Ints:
+    """The keys of tuples of roots that have arrived at a component."""
+    if not len(uid):
+        return uid
+    at = _first_sent(topology, draws, np.unique(uid >> component.bits))
+    for other in topology.components[: component.index]:
+        if at[other.name] and other.output_anchored:
+            train = join(at[other.name])
+            _hand_on(other, train, other.bolt.children(other.name, draws, train), at)
+    train = join(at[component.name])
+    order = np.argsort(train.uid)
+    found: Ints = train.key[order][np.searchsorted(train.uid, uid, sorter=order)]
+    return found
+
+
+def _first_sent(topology: Topology, draws: Draws, roots: Ints) -> dict[str, list[Train]]:
+    """What arrives of the roots at the components that read spouts."""
     at: dict[str, list[Train]] = {c.name: [] for c in topology.components}
     owner = roots & ((1 << topology.spout_bits) - 1)
     for number, (spout, _) in enumerate(topology.spout_tasks):
@@ -245,7 +282,7 @@ def expected_effects(topology: Topology, draws: Draws, roots: Ints) -> dict[str,
             continue
         key, _ = spout.spout_config.spout.content(spout.name, draws, mine, mine >> topology.spout_bits)
         _hand_on(spout, Train(mine, mine, mine, key), Children(), at)
-    return effects_of(topology, draws, at)
+    return at
 
 
 def effects_of(topology: Topology, draws: Draws, at: dict[str, list[Train]]) -> dict[str, Ints]:
@@ -311,9 +348,10 @@ def spread(edge: Edge, rates: Floats) -> Floats:
     tasks = edge.down.tasks
     if edge.grouping.copies:
         return np.full(tasks, rates.sum())
-    owners = edge.grouping.owners(len(rates), tasks)
+    owners = edge.owners(len(rates))
     if owners is None:
-        return np.full(tasks, rates.sum() / tasks)
+        working = edge.down.config.parallelism
+        return np.where(np.arange(tasks) < working, rates.sum() / working, 0.0)
     return np.asarray(np.bincount(owners, weights=rates, minlength=tasks), np.float64)
 
 

@@ -22,10 +22,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from tideover.models.job.topology import Component
+import numpy as np
+
+from tideover.models.job.topology import Component, keys_of
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.checkpoints import Backing, Costs, LocalCopies, Share
 from tideover.models.mechanisms.sink_transactions import SinkTransactions
+from tideover.models.operators.keyed_state import Owns
 from tideover.models.operators.state import Effects
 from tideover.models.runtime.bolt_task import BARRIER, BoltTask
 from tideover.models.runtime.context import without_markers
@@ -516,7 +519,7 @@ class GlobalRollback(Mechanism, CopyHolder, Saver):
         if self._sink is not None:
             self._sink.pre_commit(task, number)
         costs, copying = self._costs, 0
-        if task.component.keeps_state:
+        if self._keeps(task):
             copying = costs.saving + (part.state.entries + part.share.entries) * costs.saving_entry
         if not member.task.hurries:
             member.task.send_barrier(number)
@@ -545,6 +548,10 @@ class GlobalRollback(Mechanism, CopyHolder, Saver):
         if part is not None:
             self._save(task, snapshot, self._state_size(part) + part.size)
 
+    def _keeps(self, task: TaskView) -> bool:
+        """Whether a task has state to save."""
+        return task.component.keeps_state and not self._members[task].task.idle
+
     def _state_size(self, part: Part) -> int:
         return part.state.entries * self._costs.entry_size + part.share.size
 
@@ -552,11 +559,11 @@ class GlobalRollback(Mechanism, CopyHolder, Saver):
         self, task: TaskView, snapshot: Snapshot, size: int, copying: int = 0, whole: bool = True
     ) -> None:
         """Copy a task's state, and write so many bytes of its part; not ``whole``: none of them is state."""
-        if not (size or task.component.keeps_state):
+        if not (size or self._keeps(task)):
             self._acknowledge(task, snapshot)
             return
         copy = None
-        if whole and self._copies is not None and task.component.keeps_state:
+        if whole and self._copies is not None and self._keeps(task):
             state_size = self._state_size(snapshot.parts[task])
             copy = partial(self._copies.write, task, snapshot.number, state_size)
         wanted, safe = lambda: snapshot is self._under_way, partial(self._acknowledge, task, snapshot)
@@ -590,7 +597,7 @@ class GlobalRollback(Mechanism, CopyHolder, Saver):
 
     def _restore(self, outage: OutageView) -> None:
         costs, kernel = self._costs, self._job.kernel
-        saved = [t for t in self._job.bolt_tasks if t.component.keeps_state or self._part(t).size]
+        saved = [t for t in self._job.bolt_tasks if self._keeps(t) or self._part(t).size]
         store = self._job.store_named(costs.store)
         left = 0
 
@@ -625,6 +632,34 @@ class GlobalRollback(Mechanism, CopyHolder, Saver):
     def moved(self, now: int) -> None:
         p = self._job.plane.p
         self._job.say.kept(int(self._job.plane.lib.plane_come(p, p.now)) - self._trimmed)
+
+    def rescale(self, component: Component, working: int) -> None:
+        """Each task takes from the parts of all what has the keys that are its own from now on."""
+        job, found = self._job, self._complete
+        assert found is not None
+        members = [m for m in self._members.values() if m.task.component is component]
+        old = [found.parts[m.task].state for m in members]
+        owners = component.inputs[0].owners(component.input_keys, working)
+        uid = np.unique(np.concatenate([state.effects() for state in old]))
+        keys = keys_of(job.topology, job.draws, component, uid)
+
+        def are_mine(mine: Owns, some: Ints) -> Owns:
+            return mine[keys[uid.searchsorted(some)]]
+
+        for index, member in enumerate(members):
+            task, part = member.task, found.parts[member.task]
+            if part.state.state is not None and owners is not None:
+                mine = owners == index
+                state = part.state.gathered(old, mine, partial(are_mine, mine))
+                member.saved = found.parts[task] = part._replace(state=state)
+            task.working = working
+            if self._copies is not None:
+                self._copies.forget(task)
+        for up in job.tasks:
+            for outlet in up.outlets:
+                if outlet.edge.down is component:
+                    outlet.c.working = working
+        job.step("job", "parallelism changed", f"{component.name}: {working} tasks")
 
     def store_lost(self, store: str | None) -> None:
         """A snapshot under way is abandoned; of the complete one is left how far tasks had read."""

@@ -35,6 +35,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
+from tideover.models.job.stores import Backend
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Costs as Costs
 from tideover.models.mechanisms.base import Mechanism, when_due
@@ -67,9 +68,20 @@ class Backing:
     """
 
     def __init__(self, task: BoltTask) -> None:
-        self._task, self._backend = task, task.component.backend
+        self._task = task
         self._since: int | None = None
         """Tuples that the task had worked on when its state was as the store has it. None: it has none."""
+
+    @property
+    def _backend(self) -> Backend | None:
+        """With the entries of this task: those of all are spread evenly over the tasks that work."""
+        task, backend = self._task, self._task.component.backend
+        first = task.component.config.parallelism
+        if backend is None or task.idle:
+            return None
+        if task.working == first:
+            return backend
+        return backend.model_copy(update={"entries": -(-backend.entries * first // task.working)})
 
     def to_write(self) -> Share:
         """What has to be copied and written now."""
@@ -122,6 +134,10 @@ class LocalCopies:
     def counts(self, task: TaskView, number: int) -> None:
         """The task goes back to ``number`` from now on: older copies are of no use."""
         self._of[task] = {n: copy for n, copy in self._of[task].items() if n >= number}
+
+    def forget(self, task: TaskView) -> None:
+        """What the task had is spread over others now."""
+        self._of[task] = {}
 
     def failed(self, task: TaskView) -> None:
         """The task has: what is not written is not."""

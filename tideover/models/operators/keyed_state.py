@@ -15,6 +15,7 @@ The rules of sessions (tests/models/test_event_windows.py):
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -25,8 +26,25 @@ from tideover.models.operators.state import Closed, Effects, EpochState, State, 
 from tideover.sim.train import Ints, Train
 from tideover.sim.units import MS
 
+Owns = npt.NDArray[np.bool_]
+"""Of each key, whether a task has it."""
 
-class KeyedSums(EpochState):
+
+class KeyedArrays(EpochState):
+    """Contents are arrays whose last axis is the key: they can go to other tasks, key by key."""
+
+    def take_over(self, other: Self, mine: Owns, are_mine: Callable[[Ints], Owns]) -> None:
+        """Take in what another state has of the keys that are ``mine``, with the tuples behind it."""
+        for epoch, content in other._contents.items():
+            uid, attempt = joined([part for _, part in other._behind[epoch]])
+            come = are_mine(uid)
+            self._contents[epoch] = self._contents.get(epoch, self._nothing()) + content * mine
+            self._trains += 1
+            part = Effects(uid[come], None if attempt is None else attempt[come])
+            self._behind.setdefault(epoch, []).append((self._trains, part))
+
+
+class KeyedSums(KeyedArrays):
     """The sum of values for each key, shape (keys,); a window puts out those that are not 0, and clears."""
 
     def _nothing(self) -> Ints:
@@ -69,6 +87,10 @@ class RunningSums(KeyedSums):
         keys = np.flatnonzero(self._so_far)
         return keys, self._so_far[keys]
 
+    def take_over(self, other: Self, mine: Owns, are_mine: Callable[[Ints], Owns]) -> None:
+        super().take_over(other, mine, are_mine)
+        self._so_far = self._so_far + other._so_far * mine
+
     def _whole(self) -> Self:
         new = super()._whole()
         new._so_far = self._so_far.copy()
@@ -98,7 +120,7 @@ SIDE = "side"
 """Column of what a state takes in: over which of the component's inputs a tuple has come."""
 
 
-class KeyedPairs(EpochState):
+class KeyedPairs(KeyedArrays):
     """Sums by side and key, shape (2, keys); a window puts out the products of both sides but 0."""
 
     def _nothing(self) -> Ints:

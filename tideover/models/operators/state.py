@@ -22,11 +22,15 @@ class Effects(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """What a window's end puts out: keys (rising), values, and the tuples that leave, in their order."""
+    """What a window's end puts out: keys (rising), values, and the tuples that leave, in their order.
+
+    ``groups``: first and last group of keys that the task has, if the number of tasks may change.
+    """
 
     keys: Ints
     values: Ints
     parts: list[Effects]
+    groups: tuple[int, int] | None = None
 
 
 class State(ABC):

@@ -320,6 +320,7 @@ class Outlet:
         o.grouping = getattr(plane.lib, "GIVEN" if is_given(edge) else kind)
         o.component = edge.down.index
         o.tasks, o.replicas, o.routes = len(channels), len(channels[0]), routes
+        o.working, o.groups = edge.down.config.parallelism, edge.down.groups or 0
         o.key = int(draws.key(edge.name, Purpose.TARGET))
         o.digits = edge.digits
         o.has_position = bool(edge.fan_bits)

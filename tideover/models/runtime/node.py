@@ -72,6 +72,7 @@ class Node:
     shows_sent  whether somebody wants to know what it has sent by its ``outlets``
     line       where what it sends waits for room; None: there always is
     gave_up    called when what it was to send later is forgotten
+    working    how many tasks of its component tuples go to: the first ones
     """
 
     def __init__(self, context: Context, component: Component, seat: Seat, plane: Plane) -> None:
@@ -80,6 +81,7 @@ class Node:
         self.number, self.host, self.index, self.replica = seat
         self.name = f"{component.name}.{self.index}" + (f"/{self.replica}" if self.replica else "")
         self.life = self.put_off = 0
+        self.working = component.config.parallelism
         self.shows_sent = False
         self.outlets: list[Outlet] = []
         self.line: Line | None = None
@@ -97,6 +99,11 @@ class Node:
     @property
     def up(self) -> bool:
         return bool(self.c.up)
+
+    @property
+    def idle(self) -> bool:
+        """Whether it does nothing as yet, or no more, but hand markers on."""
+        return self.index >= self.working
 
     def enqueue(self, rank: int, action: Action, first: bool = False, *, last: bool = False) -> None:
         """Put a control marker at the end of the queue now, or ``first`` ahead of all that waits; ``action``

@@ -10,6 +10,9 @@ something first is the job's ``saver``. The rules (tests/models/test_planned_res
   all goes down together.
 - A failure before that ends the attempt; it is made again `RETRY` later.
 - The next host is stopped ``pause`` after the one before is back.
+- With ``parallelism`` (tests/models/test_rescaling.py) other numbers of tasks go on from what was saved.
+  Those beyond them are idle: they hand markers and barriers on at once, and no fault of a task or host hits
+  them.
 """
 
 from __future__ import annotations
@@ -78,6 +81,9 @@ class PlannedStop:
         """What is to be saved is."""
         fault, stop = self._fault, self._left[0]
         self._supervisor.stop(fault, stop, self.victims)
+        for name, working in fault.parallelism.items():
+            assert self._context.saver is not None
+            self._context.saver.rescale(self._context.topology.by_name[name], working)
         self._silence(stop.down + 1)  # a spout speaks behind the return of those that read it
         if len(self._left) > 1:
             following = PlannedStop(self._supervisor, self._context, fault, self._left[1:])

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tideover.models.operators.keyed_state import KeyedArrays, Owns
 from tideover.models.operators.state import State
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.channels import Wire
@@ -94,6 +95,17 @@ class SavedState:
         """An empty state that has had all markers up to ``epoch``, and put out so many windows of tuples."""
         first = cls.at_the_beginning(task)
         return cls(first.state, dict.fromkeys(first.epochs, epoch), windows, epoch)
+
+    def gathered(
+        self, others: Sequence[SavedState], mine: Owns, are_mine: Callable[[Ints], Owns]
+    ) -> SavedState:
+        """The same with what ``others`` have of the keys that are ``mine``; ``are_mine``: of tuples."""
+        assert isinstance(self.state, KeyedArrays)
+        state = self.state.fresh()
+        for other in others:
+            assert isinstance(other.state, KeyedArrays)
+            state.take_over(other.state, mine, are_mine)
+        return replace(self, state=state)
 
     def emptied(self) -> SavedState:
         return self if self.state is None else replace(self, state=self.state.fresh())

@@ -385,8 +385,8 @@ class Supervisor:
     def tasks_of(self, component: str, task: int, replica: int) -> list[Any]:
         """The task that a fault names: of a component, or a machine."""
         if (component, task) in self._replicas:
-            found = self._replicas[component, task]
-            return found if isinstance(found[0], SpoutTask) else found[replica : replica + 1]
+            found = [each for each in self._replicas[component, task] if not each.idle]
+            return found if found and isinstance(found[0], SpoutTask) else found[replica : replica + 1]
         return [m for m in self._context.machines if m.name == component and m.replica == replica]
 
     def tasks_in(self, there: Callable[[int, int, int], bool]) -> list[Any]:
@@ -397,6 +397,8 @@ class Supervisor:
 
         def is_there(thing: Victim) -> bool:
             host = thing.host
+            if isinstance(thing, BoltTask) and thing.idle:
+                return False  # a slot that nobody has
             return host is not None and there(hosts[host].rack, host, self.worker(thing))
 
         elsewhere = self._bolts if self._context.needs.batches else []

@@ -119,6 +119,10 @@ class Saver:
         """Save, and let it go down then; returns whether that is possible now."""
         raise NotImplementedError
 
+    def rescale(self, component: Component, working: int) -> None:
+        """The job is down, and so many tasks of a component are to go on from what was saved."""
+        raise NotImplementedError
+
 
 class Grouped:
     """A mechanism whose tasks belong to members of a consumer group is the job's ``context.grouped``."""

@@ -227,7 +227,7 @@ class WindowedTask(Node):
         if aligned == before:
             return 0
         stall = 0
-        if windows.trigger == "marker":
+        if windows.trigger == "marker" and not self.idle:
             ends: dict[int, int | None] = {aligned: aligned}
             if self._extent is not None:
                 slide = self._extent.slide
@@ -291,6 +291,10 @@ class WindowedTask(Node):
 
     def _say(self, number: int, now: int, closed: Closed, again: bool = False) -> None:
         self.said = max(self.said, number)
+        groups, working = self.component.groups, self.working
+        if groups is not None:
+            first, behind = (-(-index * groups // working) for index in (self.index, self.index + 1))
+            closed = closed._replace(groups=(first, behind - 1))
         self._context.say.window(self, number, now, closed, again)
 
     def put_out_held(self, after: int) -> None:

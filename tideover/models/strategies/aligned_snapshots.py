@@ -32,6 +32,8 @@ A failure (test_aligned_snapshots.py):
 - A planned stop has a savepoint: the next snapshot, with aligned barriers, begins now, or when the one under
   way is over; it waits for no pause. A task that has taken part reads nothing any more. When it is complete
   the job goes down (rank BATCH), and nothing is read again (test_planned_restart.py).
+- With `parallelism` each task then goes on from its part of all parts: the sums of its keys, and its share of
+  the entries of `state`, rounded up. It restores just that. What local copies have is of no use any more.
 - With `local_recovery` tasks look first for `LocalCopies` (test_local_recovery.py).
 """
 
@@ -71,6 +73,7 @@ class AlignedSnapshots(Strategy):
     bounded_queues = True
     after_failures = frozenset({"restore_time", "restore_cost"})
     local_stores = frozenset({"local_recovery"})
+    rescales = True
     omitted = frozenset({"store", "sink", "local_recovery"})
     costs: ClassVar[dict[str, tuple[str, ...]]] = {"snapshots": ("snapshot_time", "snapshot_cost")}
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {"restores": ("restore_time", "restore_cost")}

@@ -57,6 +57,8 @@ class Strategy(Part):
     """Whether it goes with messages that are lost on their way (one that derives says so itself)."""
     local_stores: ClassVar[frozenset[str]] = frozenset()
     """Keys by which a store is named that has to be on each host for itself (a disk)."""
+    rescales: ClassVar[bool] = False
+    """Whether another number of tasks can go on from what it saves (`parallelism` of a planned stop)."""
     store_may_lose: ClassVar[bool] = True
     """Whether its store may lose what it has (it keeps nothing there, or knows what is left then)."""
     counts_tuples: ClassVar[tuple[str, ...]] = ()

@@ -24,8 +24,10 @@ HOT int64_t child_uid(const outlet *o, int64_t uid, int32_t position) {
 /* ``row``: place in the sender's tables, if it has some; ~place: in those of its retries. */
 HOT int32_t target(const outlet *o, int64_t uid, int64_t key, int64_t row) {
     switch (o->grouping) {
-    case SHUFFLE: return o->tasks == 1 ? 0 : (int32_t)below(draw_bits(o->key, uid, 0), o->tasks);
-    case BY_KEY: return (int32_t)((uint32_t)key % (uint32_t)o->tasks);
+    case SHUFFLE: return o->working == 1 ? 0 : (int32_t)below(draw_bits(o->key, uid, 0), o->working);
+    case BY_KEY:
+        if (o->groups) return (int32_t)((uint32_t)key % (uint32_t)o->groups) * o->working / o->groups;
+        return (int32_t)((uint32_t)key % (uint32_t)o->working);
     case GIVEN: return row < 0 ? o->given_again[~row] : o->given[row];
     default: return 0;
     }

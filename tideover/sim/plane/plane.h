@@ -288,6 +288,8 @@ typedef struct {
     uint64_t identity;   /* key of the ids that tuples have there */
     int32_t grouping;
     int32_t tasks;
+    int32_t working;     /* the first of them, which tuples go to */
+    int32_t groups;      /* of keys, which go to tasks together; 0: each key goes by itself */
     int32_t replicas;
     int32_t component;   /* that reads */
     int32_t routes;      /* channels by receiving task and replica, from this place in ``plane.routes`` on */
