@@ -17,6 +17,7 @@ from tideover.calibrate.counterpart import Faults, noisy, predicted, simulated
 from tideover.calibrate.episodes import BacklogCurve, Batches, Fault, episodes
 from tideover.calibrate.fits import fit_costs
 from tideover.models.simulation import simulate
+from tideover.reports.columns import CALIBRATION
 
 TRUE = {
     "kill_executor": Faults(detection_s=0.05, restart_s=1.9, executor_cold_s=2.1, state_cold_s=0.6),
@@ -110,6 +111,7 @@ def test_comparison_tells_errors_and_intervals():
     fits = fit(known, 1, silent)
     table = pairs(known, fits, silent)
     assert set(table["measure"]) == set(plain.figures()) | set(fitting.MEASURES)
+    assert {*table} == {column.name for column in CALIBRATION["pairs"]}
     held = table[table["held_out"]]
     assert (held["error"].abs() < 0.1).all()
     # One rate and two kills: the fluid law's silence and catch-up are their geometric means.

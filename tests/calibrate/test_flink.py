@@ -23,6 +23,7 @@ from tideover.calibrate.real.processes import NotPossible, Registry, SessionFail
 from tideover.calibrate.real.sessions import frame
 from tideover.models.detectors.heartbeats import Heartbeats
 from tideover.reports.calibration.page import calibration_view
+from tideover.reports.columns import CALIBRATION
 from tideover.scenarios.java import Java
 from tideover.scenarios.loader import load
 from tideover.sim.distributions import Constant
@@ -337,7 +338,7 @@ def test_law_a_prediction_is_not_the_luck_of_one_run():
     found = Prediction.of(kill(), Costs(0.07, 0.02, 2.6, 3.46, 0.59, 0.06, 14_000.0))
     gaps = {run.restarts: run.figures()["output_gap_s"] for run in found.runs}
     assert gaps[4] - gaps[3] == pytest.approx(0.07 + 1 + 3 * 1.02 - 3.46, abs=0.02)
-    assert found.figures()["output_gap_s"] == gaps[3] == found.typical.figures()["output_gap_s"]
+    assert found.figures["output_gap_s"] == gaps[3] == found.typical.figures()["output_gap_s"]
 
 
 def test_a_silence_that_is_not_over_is_not_measured():
@@ -420,6 +421,7 @@ def test_a_calibration_of_made_up_kills(calibrated):
     assert (held_out.low < held_out.measured).all()
     assert (held_out.measured < held_out.high).all()
     assert np.isfinite(held_out.fluid_error).all()
+    assert {*found.frames["pairs"]} == {column.name for column in CALIBRATION["pairs"]}
     (row,) = found.frames["correctness"].to_dict("records")
     assert (row["kills"], row["exact"], row["missing"], row["simulated_lost"]) == (5, 5, 0, 0)
     assert set(found.frames["timelines"].session) == {"s4"}

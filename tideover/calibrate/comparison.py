@@ -83,11 +83,15 @@ def fit(episodes: Sequence[Episode], seed: int, progress: Progress) -> Fits:
 
 
 def _laws(episodes: Sequence[Episode]) -> dict[Kind, Law]:
-    """The fluid law of each kind of fault; what is gone back to is the begin of the batch under way."""
-    struck = [e for e in episodes if e.fitted and e.fault.kind != "none" and "output_gap_s" in e.figures()]
+    """The fluid law of each kind of fault; what is gone back to is the begin of the batch under way (source
+    replay goes back further, which C has to make up for).
+    """
+    struck: dict[Kind, list[Episode]] = {}
+    for e in episodes:
+        if e.fitted and e.fault.kind != "none" and "output_gap_s" in e.figures():
+            struck.setdefault(e.kind, []).append(e)
     return {
-        kind: fluid_law([_point(e) for e in struck if e.kind == kind], struck[0].setup.trigger_s)
-        for kind in {e.kind for e in struck}
+        kind: fluid_law([_point(e) for e in mine], mine[0].setup.trigger_s) for kind, mine in struck.items()
     }
 
 

@@ -82,7 +82,7 @@ def fluid_law(found: Sequence[tuple[float, float, Figures]], floor: float = 0.0)
     """The simplest law that could do it, fitted to faults (rate, age, figures) by least squares of logs:
     the sink is silent for D, and the backlog is gone after D + r (a + D) / (C - r), with rate r and age a.
 
-    ``floor``: what is shorter (s) counts as that long.
+    ``floor``: what is shorter (s) counts as that long. A catch-up that was never measured is not told.
     """
     top = max(rate for rate, _, _ in found)
 
@@ -96,10 +96,11 @@ def fluid_law(found: Sequence[tuple[float, float, Figures]], floor: float = 0.0)
         return np.log([said / seen for said, seen in pairs if seen])
 
     known = [figures["output_gap_s"] for _, _, figures in found if "output_gap_s" in figures]
-    begin = np.log(np.array([np.mean(known), 2 * top], float))
+    begin = np.log(np.array([max(np.mean(known), floor), 2 * top], float))
     best = least_squares(residuals, begin, bounds=([-np.inf, np.log(1.001 * top)], np.inf))
     outage, capacity = np.exp(best.x).tolist()
-    return lambda rate, age: law(rate, age, outage, capacity)
+    untold = {} if any("catch_up_s" in figures for _, _, figures in found) else {"catch_up_s": NAN}
+    return lambda rate, age: law(rate, age, outage, capacity) | untold
 
 
 def spread_by_kind(residuals: Mapping[K, Floats]) -> dict[K, Spread]:

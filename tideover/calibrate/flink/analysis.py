@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -53,16 +54,17 @@ class Prediction:
     def of(cls, kill: Kill, costs: Costs) -> Prediction:
         return cls(kill, tuple(simulated(kill, costs, seed) for seed in range(1, LUCK + 1)))
 
+    @cached_property
     def figures(self) -> Figures:
         """The medians; what is not over in half of the runs is missing."""
         all_runs = [run.figures() for run in self.runs]
         found = {m: float(np.median([one.get(m, np.inf) for one in all_runs])) for m in MEASURES}
         return {measure: value for measure, value in found.items() if np.isfinite(value)}
 
-    @property
+    @cached_property
     def typical(self) -> Simulated:
         """The run whose silence is nearest to the median."""
-        said = self.figures().get("output_gap_s", np.inf)
+        said = self.figures.get("output_gap_s", np.inf)
         return min(self.runs, key=lambda run: abs(run.figures().get("output_gap_s", np.inf) - said))
 
 
@@ -125,7 +127,7 @@ def _estimates(found: Sequence[Kill], tables: Mapping[str, pd.DataFrame]) -> tup
 
 def _spread(made: Sequence[Prediction]) -> dict[str, Spread]:
     """Of each measure's residuals, over the kills of the fit."""
-    figures = [(one.figures(), one.kill.figures()) for one in made if one.kill.fitted]
+    figures = [(one.figures, one.kill.figures()) for one in made if one.kill.fitted]
     residuals = [[_residual(said.get(m, NAN), seen.get(m, NAN)) for said, seen in figures] for m in MEASURES]
     return {m: spread_of(np.array(r), _PARAMETERS, LEAST) for m, r in zip(MEASURES, residuals, strict=True)}
 
@@ -143,7 +145,7 @@ def _pairs(made: Sequence[Prediction], fits: Fits, progress: Progress) -> pd.Dat
     rows = []
     for i, one in enumerate(made):
         progress(i / len(made), f"predicting kill {i + 1} of {len(made)}")
-        kill, predicted = one.kill, one.figures()
+        kill, predicted = one.kill, one.figures
         measured, plain = kill.figures(), law(kill.rate_per_s, kill.age_s)
         draws = fits.draws[:SIMULATED_DRAWS] if kill.held_out else ()
         likely = [simulated(kill, costs, seed).figures() for seed, costs in enumerate(draws, LUCK + 1)]
@@ -153,7 +155,7 @@ def _pairs(made: Sequence[Prediction], fits: Fits, progress: Progress) -> pd.Dat
             seen, said = measured.get(measure, NAN), predicted.get(measure, NAN)
             values = np.array([figures.get(measure, np.inf) for figures in likely])
             low, high = fits.spread[measure].interval(values)
-            error, plainly = ((made / seen - 1 if seen else NAN) for made in (said, plain[measure]))
+            error, plainly = ((each / seen - 1 if seen else NAN) for each in (said, plain[measure]))
             figures = {"measured": seen, "predicted": said, "low": low, "high": high}
             rows.append(about | {"measure": measure} | figures | {"error": error, "fluid_error": plainly})
     return pd.DataFrame(rows)
