@@ -60,6 +60,18 @@ def test_stock_settings_leave_java_as_it_comes(tmp_path):
         assert "-Dtideover.tag=tag" in options.split()
 
 
+def test_recoveries_have_more_time_with_stock_settings():
+    """What is asked of each episode is the same; those with a fault last longer, the others do not."""
+    for mine, shipped in zip(full().with_jvm("stock").sessions, full().sessions, strict=True):
+        for one, other in zip(mine.episodes, shipped.episodes, strict=True):
+            longer = (one.end_s - one.begin_s) - (other.end_s - other.begin_s)
+            assert longer >= 10 if one.fault else longer == 0
+            assert dataclasses.replace(one, begin_s=0.0, end_s=0.0) == dataclasses.replace(
+                other, begin_s=0.0, end_s=0.0
+            )
+    assert full().with_jvm("shipped") == full()
+
+
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.name)
 def test_the_input_has_the_rate_of_each_episode(plan):
     for planned in plan.sessions:

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -141,7 +142,18 @@ class Plan:
         return sum(session.end_s + OVERHEAD_S for session in self.sessions)
 
     def with_jvm(self, jvm: Jvm) -> Plan:
-        return replace(self, sessions=tuple(replace(session, jvm=jvm) for session in self.sessions))
+        """The same with other settings of Java; with the stock ones recoveries get more time."""
+        longer = _LONGER_S if jvm == "stock" else {}
+        sessions = []
+        for session in self.sessions:
+            kinds = [episode.fault.kind if episode.fault else "" for episode in session.episodes]
+            behind = list(accumulate((longer.get(kind, 0.0) for kind in kinds), initial=0.0))
+            episodes = tuple(
+                replace(episode, begin_s=episode.begin_s + before, end_s=episode.end_s + after)
+                for episode, (before, after) in zip(session.episodes, pairwise(behind), strict=True)
+            )
+            sessions.append(replace(session, jvm=jvm, episodes=episodes))
+        return replace(self, sessions=tuple(sessions))
 
 
 @dataclass(frozen=True)
@@ -171,6 +183,8 @@ class DriverSpec:
 
 SPEC = TypeAdapter(DriverSpec)
 
+_LONGER_S = {"kill_driver": 26.0, "kill_executor": 12.0, "stop_executor": 12.0}
+"""With the stock settings of Java a driver needs about 30 s to come back, in place of 22."""
 OVERHEAD_S = 24.0
 """Start, warm-up and end of a session take about this long."""
 
