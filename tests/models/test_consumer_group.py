@@ -156,6 +156,21 @@ def test_who_is_stopped_on_purpose_leaves_or_is_waited_for(more: Any, back: Call
     assert hosts_at_end(scenario) == {"s.0": 0, "p.0": 2 if "leaves" in more else 1}
 
 
+def test_who_is_stopped_without_tasks_takes_none_over() -> None:
+    """Host 1 is stopped from 50.999 to 70.999, and has no task then. It is stopped once more from 100.999 to
+    160.999; host 2, which has both, dies meanwhile. So they wait until a process runs on host 1.
+    """
+    stops = [
+        fault("planned_restart", at, hosts=(1,), down=Constant(value=down * S))
+        for at, down in ((50_999, 20), (100_999, 60))
+    ]
+    scenario = dies(*stops, fault("crash_host", 110_000, host=2), hosts=3, tasks=2, leaves=True)
+    found = simulate(scenario).recoveries
+    assert [each["failed_at_s"] for each in found] == [50.999, 100.999, 110]
+    assert found[2]["ready_at_s"] == pytest.approx(160.999)
+    assert hosts_at_end(scenario) == {"s.0": 0, "p.0": 1, "p.1": 1}
+
+
 def test_a_pause_is_not_noticed() -> None:
     pause = fault("pause", 100_000, component="p", duration=60 * S)
     assert hosts_at_end(dies(pause)) == {"s.0": 0, "p.0": 1}

@@ -376,7 +376,8 @@ class Group(Part):
 
     def stopped(self, outage: Outage, things: list[Hashable], down: int) -> None:
         """These were stopped on purpose, and run again so much later."""
-        for member in [m for m in self.members if m.lives and any(task in things for task in m.tasks)]:
+        host = getattr(outage.fault, "host", None)  # None: all
+        for member in [m for m in self.members if m.lives and host in (None, m.host)]:
             self._away(member)
             if self.d.leaves:
                 Clock.cancel(member.session)

@@ -56,8 +56,8 @@ process that dies look for slots as those of a host do, and there are none where
   and are ready.
 - With `restart` a new process joins a draw later beside the dead member; with `static` it is the same
   member, and its tasks are ready at once. A pause or a partition is not noticed.
-- Members whose tasks a planned stop takes end with them, and a process joins in the place of each when that
-  is over. With `leaves` they are removed at once, else as if they had died.
+- Members that a planned stop takes, with tasks or without, end, and a process joins in the place of each when
+  that is over. With `leaves` they are removed at once, else as if they had died.
 - Tasks of a member that has heard of a rebalance work on until it is over, but commit nothing; a commit
   whose turn comes meanwhile has it then. With `protocol: eager` they commit when it hears of it, and then
   do nothing: what comes waits, and what waits comes once more when the tasks are assigned, behind ticks.

@@ -191,7 +191,10 @@ class Group(Watcher):
     def stopped(self, victims: Sequence[Any], outage: Outage, gone: Fault | None) -> dict[Any, Return]:
         now, back, found = self._kernel.now, outage.ready_at, super().stopped(victims, outage, gone)
         for member in self._members:
-            if member.removed is None and any(task in found for task in member.tasks):
+            host = self._hosts[member.host]
+            # with tasks or without
+            hit = gone is None or gone.breaks(host.rack, host.number)
+            if hit and member.removed is None:
                 self._away(member, now if self._detector.leaves else self._runs_out(member))
                 self._at(back, partial(self._runs, member))
                 found |= dict.fromkeys(member.tasks, Return(now, NEVER, NEVER, NEVER))
