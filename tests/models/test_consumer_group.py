@@ -269,6 +269,37 @@ def test_a_task_goes_home_when_it_is_warm_there(state: RocksDB | None) -> None:
     assert found.ledger["duplicated"] == found.ledger["lost"] == 0
 
 
+def stop(host: int, at: int, down: int) -> Any:
+    """From this second less 1 ms, for so many."""
+    return fault("planned_restart", at * 1000 - 1, hosts=(host,), down=Constant(value=down * S))
+
+
+SLOW = {"state": RocksDB(entries=1000, accesses=1, access_cost=0), "strategy": {"restore_cost": 10 * MS}}
+"""A copy takes 10 s."""
+
+
+def test_a_copy_is_warm_where_it_is() -> None:
+    """As above; host 3 is stopped until 125, and has a member without a task then. At 161 host 1, which has
+    had a copy of p.0 since 134, is stopped for good: p.0 is to move to host 3, which has none.
+    """
+    stops = stop(3, 51, 74), stop(1, 101, 20), stop(1, 161, 200)
+    found = simulate(dies(*stops, tasks=2, leaves=True, warmup_replicas=2, **SLOW))
+    assert "reassigned" not in [row["kind"] for row in found.recoveries]
+
+
+def test_a_task_that_comes_back_where_it_was_has_no_copy_elsewhere() -> None:
+    """Host 1 has a copy of p.0 by 134, and nobody asks. At 200 the process of host 2, with both tasks, dies;
+    it is back at 205, and reads both changelogs.
+    """
+    more = {"leaves": True, "static": True, "restart": 5, "warmup_replicas": 2}
+    dead = fault("crash_worker", 200_000, host=2)
+    found = simulate(dies(stop(1, 101, 20), dead, hosts=3, tasks=2, **more, **SLOW), trace=True)
+    restored = [step for step in found.trace.steps if step.what == "log read again" and step.at > 200 * S]
+    assert [(step.who, step.at) for step in restored] == [
+        (task, pytest.approx(215 * S, abs=MS)) for task in ("p.0", "p.1")
+    ]
+
+
 def test_a_group_knows_of_planned_stops() -> None:
     stop = [{"kind": "planned_restart", "at": "50 s", "hosts": [1]}]
     assert load("kafka-streams-handover", {"failures": stop}).failures[0].hosts == (1,)

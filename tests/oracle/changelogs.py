@@ -47,6 +47,7 @@ class Standby:
 
     done: int | None = 0  # when it has worked on all that is there; None: it has not read it yet
     waiting: int = 0  # entries that have come since it began to read
+    host: int | None = None  # of one that warms up
 
 
 class Copies(Part):
@@ -101,7 +102,7 @@ class Copies(Part):
         size += sum(each.size for each in parts)
         return self.compacted + shelf.entries + sum(each.entries for each in parts), size
 
-    def _follow(self, host: int) -> None:
+    def _follow(self, host: int) -> Standby:
         """A new copy reads all of it."""
         new, (entries, size) = Standby(None), self._whole()
         self.standbys.append(new)
@@ -111,12 +112,13 @@ class Copies(Part):
 
         end = self.protocol.store.request(size, host, False)
         self.clock.at(end, control(Rank.RESTORE, self.task.rank), has_read)
+        return new
 
     def warm_up(self, host: int | None) -> None:
-        if host is None:
-            self.standbys = self.standbys[: self.params.standby_replicas]
-        elif self.protocol.keeps(self.task) and not self.standbys:
-            self._follow(host)
+        for standby in [each for each in self.standbys if each.host is not None and each.host != host]:
+            self.standbys.remove(standby)
+        if host is not None and self.protocol.keeps(self.task) and not self.standbys:
+            self._follow(host).host = host
 
     def are_warm(self) -> bool:
         there = any(standby.done is not None and standby.done <= self.now for standby in self.standbys)
@@ -126,11 +128,12 @@ class Copies(Part):
         """The task asks for its state; when it has it."""
         entries, size = self._whole()
         now, cost, store = self.now, self.params.restore_cost, self.protocol.store
-        known = [standby.done for standby in self.standbys if standby.done is not None]
+        usable = [each for each in self.standbys if each.host is None or each.host == self.host]
+        known = [standby.done for standby in usable if standby.done is not None]
         if self.disk == self.host and self.usable:
             entries, size = sum(each.entries for each in self.tail), sum(each.size for each in self.tail)
         elif known:
-            used = next(standby for standby in self.standbys if standby.done == min(known))
+            used = next(standby for standby in usable if standby.done == min(known))
             self.standbys = [each for each in self.standbys if each is not used]
             if len(self.standbys) < self.params.standby_replicas:
                 self._follow(self.host)

@@ -120,10 +120,12 @@ class _Standby:
 
     caught_up  when it has all entries that are there by now (ns); None: it reads what was there before it
     behind     entries that have come since it began to read
+    host       where it warms the task up; None: it is a standby, which no fault hits
     """
 
     caught_up: int | None = 0
     behind: int = 0
+    host: int | None = None
 
 
 _SPARED = frozenset(
@@ -223,15 +225,14 @@ class Changelog:
 
     def warm_up(self, host: int | None) -> None:
         """A copy follows the changelog on that host, if there is none at all; None: no more than always."""
-        if host is None:
-            del self._standbys[self._settings.standby_replicas :]
-        elif self._task.component.keeps_state and not self._standbys:
-            self._follow(host)
+        self._standbys = [each for each in self._standbys if each.host in (None, host)]
+        if host is not None and self._task.component.keeps_state and not self._standbys:
+            self._follow(host, warms_up=True)
 
-    def _follow(self, host: int) -> None:
+    def _follow(self, host: int, warms_up: bool = False) -> None:
         """A new copy reads all that is there, then what has come meanwhile."""
         job, entries, cost = self._job, self._entries, self._settings.restore_cost
-        new = _Standby(None)
+        new = _Standby(None, host=host if warms_up else None)
         self._standbys.append(new)
 
         def has_read() -> None:
@@ -253,7 +254,8 @@ class Changelog:
         job, task, s = self._job, self._task, self._settings
         store = job.store_named(s.store)
         entries, size = self._entries, self._size
-        known = [standby for standby in self._standbys if standby.caught_up is not None]
+        near = [standby for standby in self._standbys if standby.host in (None, task.host)]
+        known = [standby for standby in near if standby.caught_up is not None]
         if self.is_back and self._clean:
             entries = sum(batch.entries for batch in self._tail)
             size = sum(batch.size for batch in self._tail)
