@@ -311,6 +311,9 @@ def test_a_group_knows_of_planned_stops() -> None:
         ({"detector.heartbeat_interval": "50 s"}, "must not be longer than session_timeout"),
         ({"detector.restart": None, "detector.static": True}, "static needs restart"),
         ({"strategy.kind": "aligned_snapshots", "strategy.checkpoint_interval": "5 s"}, "all go back"),
+        ({"detector.probing_interval": "60 s"}, "probing_interval needs warmup_replicas"),
+        ({"detector.warmup_replicas": 101}, r"warmup_replicas: .*100"),
+        ({"detector.warmup_replicas": 1, "strategy": {"kind": "none"}}, "needs the strategy changelog"),
     ],
 )
 def test_what_does_not_go_together(changes: dict[str, Any], why: str) -> None:

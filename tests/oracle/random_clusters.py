@@ -102,6 +102,8 @@ def grouped(draw: st.DrawFn, strategies: tuple[str, ...] = GROUPED) -> Scenario:
     """A random world whose processes are members of a consumer group."""
     interval, back = draw(st.sampled_from((3, 5, 10))), draw(st.sampled_from((None, None, 0, 4, 25)))
     odd = draw(st.sampled_from((0, 17)))
+    found = draw(failing(strategies))
+    warmups = draw(st.sampled_from((0, 1, 2))) if kind_of(found.strategy) == "changelog" else 0
     detector = DETECTORS["consumer_group"](
         heartbeat_interval=interval * TICK,
         session_timeout=(interval + draw(st.sampled_from((0, 1, 10, 20)))) * TICK,
@@ -110,10 +112,10 @@ def grouped(draw: st.DrawFn, strategies: tuple[str, ...] = GROUPED) -> Scenario:
         static=back is not None and draw(st.booleans()),
         protocol=draw(st.sampled_from(("cooperative", "eager"))),
         leaves=draw(st.booleans()),
-        warmup_replicas=draw(st.sampled_from((0, 1, 2))),
-        probing_interval=draw(st.sampled_from((7, 30))) * TICK,
+        warmup_replicas=warmups,
+        probing_interval=draw(st.sampled_from((7, 30))) * TICK if warmups else None,
     )
-    return noticed(draw(failing(strategies)), 100, detector=detector)
+    return noticed(found, 100, detector=detector)
 
 
 SCHEDULE = ("at", "within", "in_interval", "detection", "restart", "while_down")

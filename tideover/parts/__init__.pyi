@@ -97,7 +97,7 @@ class ConsumerGroup(consumer_group.ConsumerGroup):
         rebalance: distributions.Distribution | Duration = "constant",
         restart: distributions.Distribution | Duration | None = None, static: bool = False,
         leaves: bool = False, protocol: Literal["cooperative", "eager"] = "cooperative",
-        warmup_replicas: int = 0, probing_interval: Duration = "600 s") -> None: ...
+        warmup_replicas: int = 0, probing_interval: Duration | None = None) -> None: ...
 
 class CrashHost(fault_kinds.CrashHost):
     def __init__(self, *, repair: Duration | None = None, host: int,

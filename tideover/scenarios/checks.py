@@ -241,6 +241,9 @@ def _detector(draft: Draft) -> Iterator[Found]:
     if strategy is not None and strategy.needs.one_job and detector.each_alone:
         message = f"{detector.kind} brings back one task after the other; under {strategy.kind} all go back"
         yield ("detector",), message
+    if strategy is not None and strategy.kind != "changelog" and getattr(detector, "warmup_replicas", False):
+        message = f"needs the strategy changelog: under {strategy.kind} no task warms up elsewhere"
+        yield ("detector", "warmup_replicas"), message
     if strategy is not None and strategy.needs.batches:
         message = f"{strategy.kind} has its own; leave it out: each failure then says how long it takes"
         yield ("detector",), message

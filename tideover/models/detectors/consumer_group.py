@@ -27,6 +27,9 @@ from tideover.sim.units import Positive, S, format_duration
 _GROUP = -1
 """Order of what the coordinator does at one instant: before what is ready by itself."""
 
+_PROBING = 600 * S
+"""Kafka Streams' `probing.rebalance.interval.ms`."""
+
 
 @DETECTORS.register("consumer_group")
 class ConsumerGroup(Detector):
@@ -75,10 +78,11 @@ class ConsumerGroup(Detector):
         "`changelog`; Kafka: 2); 0: none moves",
         0,
         ge=0,
+        le=100,
     )
-    probing_interval: Positive = setting(
-        "from when tasks are assigned, and some are to move, until a rebalance asks whether they are warm",
-        600 * S,
+    probing_interval: Positive | None = setting(
+        "from when tasks are assigned, and some are to move, until a rebalance asks whether they are warm; "
+        "600 s if not given"
     )
 
     @model_validator(mode="after")
@@ -90,6 +94,8 @@ class ConsumerGroup(Detector):
             )
         if self.static and self.restart is None:
             raise ValueError("static needs restart: without it no process comes back")
+        if self.probing_interval is not None and not self.warmup_replicas:
+            raise ValueError("probing_interval needs warmup_replicas: without them no task moves")
         return self
 
     @property
@@ -336,8 +342,8 @@ class Group(Watcher):
         if warm and self._job.context.saver is not None:
             self._job.context.saver.save_to_stop(_Move(self, in_order(warm)))
         if self._moves:
-            probing = self._kernel.now + self._detector.probing_interval
-            self._at(probing, partial(self._probe, self._rebalances))
+            probing = self._detector.probing_interval or _PROBING
+            self._at(self._kernel.now + probing, partial(self._probe, self._rebalances))
 
     def _probe(self, number: int) -> None:
         if number == self._rebalances:
