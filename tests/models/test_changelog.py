@@ -156,6 +156,17 @@ def test_exactly_once_a_planned_stop_leaves_a_directory_that_can_be_used(there: 
     assert counted(found)[4] == (4, back + 1)
 
 
+@pytest.mark.parametrize(("at", "lasts", "back"), [(68, 8, 76), (77, 10, 90)])
+def test_a_crash_leaves_a_directory_as_it_is_if_nobody_works_there(at: int, lasts: int, back: int) -> None:
+    """As above, but count crashes as well: at 68 it is down, and so is back at 76 with all that it has left;
+    at 77 it works, and reads the changelog, of an entry, from 87 on.
+    """
+    stop, crash = fault("planned_restart", 63, down=ms(10)), crashed(at, lasts)
+    found = run(stop, crash, until=95, restore_cost=3, local_state=True, **ONCE)
+    restored = [s.at / MS for s in found.trace.steps if (s.who, s.what) == ("count.0", "log read again")]
+    assert restored[-1] == back
+
+
 @pytest.mark.parametrize(
     ("failure", "more", "since_root_4", "twice"),
     [

@@ -274,7 +274,10 @@ def stop(host: int, at: int, down: int) -> Any:
     return fault("planned_restart", at * 1000 - 1, hosts=(host,), down=Constant(value=down * S))
 
 
-SLOW = {"state": RocksDB(entries=1000, accesses=1, access_cost=0), "strategy": {"restore_cost": 10 * MS}}
+SLOW: dict[str, Any] = {
+    "state": RocksDB(entries=1000, accesses=1, access_cost=0),
+    "strategy": {"restore_cost": 10 * MS},
+}
 """A copy takes 10 s."""
 
 
@@ -298,6 +301,20 @@ def test_a_task_that_comes_back_where_it_was_has_no_copy_elsewhere() -> None:
     assert [(step.who, step.at) for step in restored] == [
         (task, pytest.approx(215 * S, abs=MS)) for task in ("p.0", "p.1")
     ]
+
+
+def test_a_task_that_was_closed_to_move_has_its_directory_where_it_stays() -> None:
+    """p.0 is closed on host 2, to move to host 1. That is stopped before it has heard of the rebalance: so
+    host 2 has p.0 again at once, and all of its state, exactly once, too.
+    """
+    more = {"leaves": True, "warmup_replicas": 2, "probing_interval": 60 * S, "state": SLOW["state"]}
+    more["strategy"] = SLOW["strategy"] | ONCE | {"local_state": True}
+    moves = simulate(dies(stop(1, 101, 20), hosts=3, tasks=2, **more)).recoveries[1]
+    closed = round(moves["failed_at_s"]) + 1
+    assert moves["ready_at_s"] > closed
+    found = simulate(dies(stop(1, 101, 20), stop(1, closed, 200), hosts=3, tasks=2, **more), trace=True)
+    restored = [step.at for step in found.trace.steps if (step.who, step.what) == ("p.0", "log read again")]
+    assert restored[-1] == pytest.approx(closed * S, abs=2 * MS)
 
 
 def test_a_group_knows_of_planned_stops() -> None:

@@ -60,6 +60,7 @@ class Copies(Part):
         self.standbys = [Standby() for _ in range(self.params.standby_replicas)]
         self.disk: int | None = None  # of which host is as it was
         self.usable = True  # and what is on it
+        self.open = True  # a process writes there
         self.segment: list[Batch] = []  # the newest one of the changelog
         self.compacted = 0  # own entries in those before
         self.restored()
@@ -88,8 +89,9 @@ class Copies(Part):
     def failed(self, kind: str) -> None:
         if kind not in SPARED:
             self.disk = None
-        if self.protocol.once and kind != "planned_restart":
+        if self.protocol.once and self.open:
             self.usable = False
+        self.open = False
 
     def restored(self) -> None:
         self.tail = []
@@ -126,6 +128,7 @@ class Copies(Part):
 
     def read(self) -> int:
         """The task asks for its state; when it has it."""
+        self.open = True
         entries, size = self._whole()
         now, cost, store = self.now, self.params.restore_cost, self.protocol.store
         usable = [each for each in self.standbys if each.host is None or each.host == self.host]
@@ -383,6 +386,7 @@ class Changelogs(Protocol, kind="changelog"):
         def go_down() -> None:
             for each in closing.tasks:
                 self.desks[each].closing = None
+                self.desks[each].copies.open = False
             closing.stop.go_down()
 
         if not closing.left:

@@ -160,8 +160,8 @@ class Changelog:
         self._standbys = [_Standby() for _ in range(standbys)]
         self._host, self._disk = task.host, settings.local_state
         """Whether its directory is there."""
-        self._clean = True
-        """Whether what is in it may be used."""
+        self._clean, self._open = True, True
+        """Whether what is in it may be used, and whether a process works there."""
         self._tail: list[Batch] = []
         """What is in the changelog, and not on the disk."""
         self._entries, self._size = self._compacted()
@@ -209,7 +209,12 @@ class Changelog:
 
     def failed(self, outage: OutageView) -> None:
         self._disk &= outage.kind in _SPARED
-        self._clean &= self._settings.guarantee == "at_least_once" or outage.kind == "planned_restart"
+        self._clean &= self._settings.guarantee == "at_least_once" or not self._open
+        self._open = False
+
+    def close(self) -> None:
+        """The task has committed, and does nothing until it goes down."""
+        self._open = False
 
     @property
     def is_back(self) -> bool:
@@ -251,7 +256,7 @@ class Changelog:
 
     def restore(self, then: Callable[[], None]) -> None:
         """Bring the state back, and call ``then``."""
-        job, task, s = self._job, self._task, self._settings
+        job, task, s, self._open = self._job, self._task, self._settings, True
         store = job.store_named(s.store)
         entries, size = self._entries, self._size
         near = [standby for standby in self._standbys if standby.host in (None, task.host)]
@@ -523,7 +528,9 @@ class Changelogs(Mechanism, CopyHolder, Saver, Grouped):
         """It goes ``down``, or not: something has failed before."""
         for own in closing.tasks:
             own.closing = None
-            if not down and not own.stops:
+            if down:
+                own.changelog.close()
+            elif not own.stops:
                 self._go_on(own)
         if down:
             closing.stop.go_down()
