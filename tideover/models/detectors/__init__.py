@@ -65,8 +65,9 @@ process that dies look for slots as those of a host do, and there are none where
   failure of the kind `fenced`, which is noticed at once. They are assigned with the others.
 - With `warmup_replicas`, where tasks are assigned (of `changelog`): while one who lives has two tasks more
   than another, its newest is to move from who has most to who has fewest (ties: as above), so many at most.
-  It warms up: unless it has a standby, a copy reads the changelog, and follows it. Those of which a copy has
-  all commit, go down together (rank BATCH; a failure of the kind `reassigned`), and are assigned by the
-  rebalance that this begins, in which who had them has joined. If some are to move, a rebalance begins
-  `probing_interval` later, if none has before. A task that fails while it is to move goes there, too.
+  It warms up: unless it has a standby, a copy there reads the changelog, and follows it; no other host has
+  it. Those of which a copy has all commit, go down together (rank BATCH; a failure of the kind `reassigned`),
+  and are assigned by the rebalance that this begins, in which who had them has joined. If some are to move, a
+  rebalance begins `probing_interval` later, if none has before. A task that fails while it is to move goes
+  there, too.
 """

@@ -79,7 +79,7 @@ class ChangelogSettings(Part):
         bool,
         Field(
             description="a process that comes back on its host finds there what it had committed; exactly "
-            "once only after a planned stop"
+            "once only if it was closed, as before a planned stop"
         ),
     ] = False
     store: Annotated[

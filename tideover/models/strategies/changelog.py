@@ -19,7 +19,7 @@ A failure takes no other task with it (test_changelog.py, test_plane_worlds.py):
   been written since `segment_size` bytes were last full everything. Then it takes `restore_time` + entries *
   `restore_cost`, has (rank RESTORE) this state and the committed markers, and its log arrives.
 - With `local_state` a task that is back on its host, after crashes of processes, false detections or moves
-  only, reads just what was written since its last commit; exactly once only after planned stops.
+  only, reads just what was written since its last commit; exactly once only if it was closed.
 - With `standby_replicas` that many copies follow the changelog, `restore_cost` for each entry, and no fault
   takes them. A task that does not come back to its own disk takes the one that is done first, waits for it,
   and for `restore_time`. A new standby reads everything before anybody can take it.
