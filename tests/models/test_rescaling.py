@@ -202,6 +202,8 @@ def test_what_moves_is_neither_lost_nor_counted_twice(scenario: Scenario) -> Non
         ({}, {}, "needs topology.count.max_parallelism, at least 3"),
         ({"max_parallelism": 2}, {}, "needs topology.count.max_parallelism, at least 3"),
         ({"max_parallelism": 4}, {"stop": {"hosts": [0]}}, "leave hosts out"),
+        ({"max_parallelism": 4}, {"detector": {"kind": "heartbeats"}}, "parallelism: .*detector: heartbeats"),
+        ({"max_parallelism": 4}, {"detector": {"kind": "storm"}}, "parallelism: .*detector: storm"),
         ({"max_parallelism": 4}, {"stop": {"parallelism": {"cuont": 2}}}, "there is no component 'cuont'"),
         ({"max_parallelism": 4}, {"stop": {"parallelism": {"count": 0}}}, "at least 1"),
     ],
@@ -219,6 +221,6 @@ def test_bad_input(key: dict[str, Any], more: dict[str, Any], said: str) -> None
         "strategy": more.get("strategy", {"kind": "aligned_snapshots", "checkpoint_interval": "1 s"}),
         "failures": [stop],
         "run": {"duration": "10 s"},
-    }
+    } | {key: value for key, value in more.items() if key == "detector"}
     with pytest.raises(ScenarioError, match=said):
         load(text)
