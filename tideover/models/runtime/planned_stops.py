@@ -5,9 +5,9 @@ something first is the job's ``saver``. The rules (tests/models/test_planned_res
 
 - A stop that is asked for (rank FAULT) while something that it takes is down, or while the saver says that
   it cannot be now, is asked for again `RETRY` later: an operator waits until the job runs.
-- Spouts are not killed (but with a host that Nimbus takes for dead): where no log is read those that stop
-  with it are silent for ``drain``, and while the rest is down. Then the saver saves, if there is one, and
-  all goes down together.
+- Spouts and the acker are not killed (but with a host that Nimbus takes for dead): where no log is read
+  spouts that stop with it are silent for ``drain``, and while the rest is down. Then the
+  saver saves, if there is one, and all goes down together.
 - A failure before that ends the attempt; it is made again `RETRY` later.
 - The next host is stopped ``pause`` after the one before is back.
 - With ``parallelism`` (tests/models/test_rescaling.py) other numbers of tasks go on from what was saved.
