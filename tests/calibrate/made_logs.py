@@ -1,7 +1,11 @@
-"""JobManagers' logs made by hand: a line each with its time, in the words of an engine's version."""
+"""JobManagers' logs made by hand: a line each with its time, in the words of an engine's version; and what it
+takes to read any.
+"""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -87,3 +91,21 @@ def read(folder: Path, *texts: Iterable[str], names: Sequence[str] = ("jm.log",)
 def told(failure: Failure) -> list[tuple[str, float]]:
     """Stages, and when, in seconds after noon."""
     return [(stage.name, round(stage.at - EPOCH, 3)) for stage in failure.stages]
+
+
+_READ = """
+import resource, sys
+from pathlib import Path
+from tideover.calibrate import logs
+used = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = used()
+found = logs.read(Path(sys.argv[1])).found
+print(sum(len(one.failures) for one in found), used() - before)
+"""
+
+
+def failures_and_memory(folder: Path) -> tuple[int, int]:
+    """How many failures logs tell of, and how much memory (kB) a process of its own took to read them."""
+    command = [sys.executable, "-c", _READ, str(folder)]
+    failures, kilobytes = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    return int(failures), int(kilobytes)

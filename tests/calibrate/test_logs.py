@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import math
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +15,17 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from tests.calibrate.made_logs import SAMPLE, checkpoint, deployed, job, line, read, running, task
+from tests.calibrate.made_logs import (
+    SAMPLE,
+    checkpoint,
+    deployed,
+    failures_and_memory,
+    job,
+    line,
+    read,
+    running,
+    task,
+)
 from tideover.calibrate import logs
 from tideover.calibrate.logs import files
 from tideover.calibrate.logs.durations import PRIOR, USUAL, next_one
@@ -126,16 +134,7 @@ def test_a_gigabyte_in_bounded_memory(tmp_path: Path) -> None:
     """
     text = (SAMPLE / "jm.log").read_bytes()
     (tmp_path / "jm.log.gz").write_bytes(gzip.compress(text * 4, 1) * 4500)
-    script = (
-        "import resource, sys; from pathlib import Path; from tideover.calibrate import logs\n"
-        "used = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        "before = used(); found = logs.read(Path(sys.argv[1])).found\n"
-        "print(sum(len(one.failures) for one in found), used() - before)"
-    )
-    ran = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path)], check=True, capture_output=True, text=True
-    )
-    failures, kilobytes = map(int, ran.stdout.split())
+    failures, kilobytes = failures_and_memory(tmp_path)
     assert 18_000 * len(text) > 9.9e8
     assert failures == 2 * 18_000 - 1
     assert kilobytes < 400_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.calibrate.made_logs import failures_and_memory
 from tideover.calibrate import logs
 from tideover.calibrate.logs import spark_batches
 from tideover.calibrate.logs.findings import Findings, instant
@@ -366,3 +368,25 @@ def test_a_real_query_whose_executor_and_driver_were_killed() -> None:
     assert told["trigger_interval"].value == 2.0
     assert told["rate"].value == pytest.approx(600, rel=0.05)
     assert not told["catch_up_capacity"].identified  # batches differ by more than their rows explain
+
+
+@pytest.mark.long
+def test_a_gigabyte_in_bounded_memory(tmp_path: Path) -> None:
+    """22,800 batches of 40 tasks each, whose metrics make them 1 kB long, packed; every 40 s an executor is
+    lost. Kept are the batches and the stages of 600 failures, in less than 400 MB.
+    """
+    failures, size = 600, 0
+    with gzip.open(tmp_path / "log.gz", "wt", compresslevel=1) as file:
+        file.write(text([joined(-1, 0), begun(0)]))
+        for k in range(failures):
+            at = 40.0 * k
+            hit = [task(at + 20.6, k, "ExecutorLostFailure"), lost(at + 20.7, k), joined(at + 24, k + 1)]
+            for n in (*range(21), *range(23, 40)):
+                now, late = at + n, n == 20
+                done = [task(now + 0.4, k + (n > 20)) | {"Task Metrics": "m" * 900}] * 40
+                written = text([*done, *(hit if late else ()), batch(int(now), now, 3.0 if late else 0.5)])
+                size += file.write(written)
+    assert size > 9.9e8
+    told, kilobytes = failures_and_memory(tmp_path)
+    assert told == failures
+    assert kilobytes < 400_000
