@@ -103,6 +103,24 @@ def test_buffers_are_lost_with_the_upstream_task():
     assert ("count", "count") not in lost
 
 
+@pytest.mark.parametrize("during", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_a_planned_stop_at_each_step(during):
+    """Law: a savepoint has all; a crash ``during`` it undoes the stop, and not what was there before. The job
+    is stopped, and its hosts, and then to go on with more tasks.
+    """
+    world = ("run.duration=36s", "topology.count.max_parallelism=3", "strategy.checkpoint_interval=20s")
+    kinds = "planned_restart,crash_task" if during else "planned_restart"
+    found = audited("aligned_snapshots", *world, kinds=kinds, begin="25 s", end="25.1 s", second=during)
+    assert [found.claimed, found.observed] == 2 * ["exactly once"]
+    hit = [case.victims[0] for case, _ in found.singles]
+    stopped = {victim.name for victim in hit if victim.kind == "planned_restart"}
+    assert stopped == {"host 0", "host 2", "host 4", "the job", "the job, to scale out"}
+    steps = {case.strikes[1].text for case, _ in found.doubles if case.victims[0].name == "the job"}
+    assert (found.after_two, "at coordinator: snapshot complete" in steps) == (
+        ("exactly once", True) if during else (None, False)
+    )
+
+
 STORM = (
     "run.duration=15s",
     "strategy.message_timeout=2s",

@@ -136,7 +136,9 @@ def _data(case: cases.Case) -> list[Any]:
     told = []
     for fault in case.faults:
         said = {"kind"} | {
-            n for n, field in type(fault).model_fields.items() if getattr(fault, n) != field.default
+            name
+            for name, field in type(fault).model_fields.items()
+            if getattr(fault, name) != field.get_default(call_default_factory=True)
         }
         told.append({name: value for name, value in part_to_data(fault).items() if name in said})
     return told
@@ -183,11 +185,13 @@ def _again(
     every: Sequence[cases.Victim],
     asked: cases.Asked,
 ) -> list[cases.Case]:
-    """Second faults: while each victim is down, and beside each step that only its recovery takes."""
+    """Crashes while each victim of one, or the job that was stopped, is down, and beside each step that only
+    its recovery, or such a stop, takes.
+    """
     known = {moment.step for moment in quiet}
     crashes = [victim for victim in every if victim.kind == "crash_task"]
     found: list[cases.Case] = []
-    for victim in crashes:
+    for victim in [*crashes, *(victim for victim in every if victim == cases.JOB)]:
         of = [case for case, _ in singles if case.victims == (victim,)]
         if not of:
             continue

@@ -183,6 +183,9 @@ class Victim(NamedTuple):
         return self.name.partition(".")[0].partition(" ")[0]
 
 
+JOB = Victim("planned_restart", (), "the job")
+
+
 class Case(NamedTuple):
     """Faults of one run, and the steps beside which they strike."""
 
@@ -202,7 +205,8 @@ class Case(NamedTuple):
 
 def victims(world: World, kinds: Sequence[str], most: int) -> list[Victim]:
     """What each kind can hit: tasks (of each component the first ``most``, with their replicas), the roles of
-    the strategy, and of workers, hosts and racks those that are more than one task.
+    the strategy, and of workers, hosts and racks those that are more than one task. A planned stop takes the
+    job, or the host of a component's first task; after one more tasks go on, where there are more.
     """
     job, deployment = world.job, world.job.deployment
     tasks = [task for task in job.tasks if task.index < most]
@@ -228,15 +232,20 @@ def victims(world: World, kinds: Sequence[str], most: int) -> list[Victim]:
         found += [Victim("crash_rack", (("rack", rack),), f"rack {rack}") for rack in sorted(racks)]
     if len(hosts) > 1:
         found += [Victim("partition", (("hosts", (host,)),), f"host {host}") for host in hosts]
-    found.append(Victim("planned_restart", (), "the job"))
+        first = sorted({task.host for task in tasks if not task.index})
+        found += [Victim("planned_restart", (("hosts", (host,)),), f"host {host}") for host in first]
+    found.append(JOB)
+    idle = {c.name: c.tasks for c in job.topology.components if c.tasks > c.config.parallelism}
+    if idle:
+        found.append(Victim("planned_restart", (("parallelism", idle),), "the job, to scale out"))
     return [victim for victim in found if victim.kind in kinds]
 
 
 def different(cases: Iterable[Case]) -> tuple[Case, ...]:
     """Of cases with the same faults the first: a place after one step can be that before the next."""
-    found: dict[tuple[Fault, ...], Case] = {}
+    found: dict[str, Case] = {}
     for case in cases:
-        found.setdefault(case.faults, case)
+        found.setdefault(repr(case.faults), case)  # a fault with a table among its keys has no hash
     return tuple(found.values())
 
 
