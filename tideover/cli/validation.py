@@ -111,9 +111,8 @@ def normal_latency() -> Iterator[Figure]:
         found = simulate(_undisturbed(_SPOUTS[phase], {"kind": strategy, **more}, _HOPS[phase]))
         shown = found.latency.summary(1e6)
         for name, value in zip(("median", "mean", "std", "p95"), measured, strict=True):
-            simulated, law = float(shown[name] or 0), (UNDEFINED, np.nan)
-            if name != "std":
-                law = "the services alone", _SERVICES_MS
+            simulated = float(shown[name] or 0)
+            law = "the services alone", 0.0 if name == "std" else _SERVICES_MS  # they do not vary
             of = strategy_name(strategy), f"{rate}", name
             chosen = name == ("std" if replay else "mean")
             figure = judged(of, table.unit, value, simulated, *law, chosen=chosen)
@@ -156,18 +155,18 @@ _ACCESSES, _PENDING = 4, 10_000
 
 
 def bare() -> Iterator[Figure]:
-    """The latency against as many roots in flight as may be pending (J. Little, *A proof for the queuing
-    formula*, 1961).
+    """Each against what the other says if as many roots are in flight as may be pending (J. Little, *A proof
+    for the queuing formula*, 1961).
     """
     ((tasks, rate, latency),) = group("estorm", "bare").rows
     result = api.run(published.OVERHEAD)
-    law = f"{_PENDING:,} roots in flight", 1000 * _PENDING / rate
-    for metric, unit, value, one in (
-        ("throughput", "/s", rate, (UNDEFINED, np.nan)),
-        ("complete_latency", "ms", latency, law),
+    law = f"{_PENDING:,} roots in flight"
+    for metric, unit, value, other in (
+        ("throughput", "/s", rate, latency),
+        ("complete_latency", "ms", latency, rate),
     ):
-        of = str(tasks), metric.replace("_", " ")
-        yield judged(of, unit, value, published.measured(result, metric), *one, chosen=True)
+        of, simulated = (str(tasks), metric.replace("_", " ")), published.measured(result, metric)
+        yield judged(of, unit, value, simulated, law, 1000 * _PENDING / other, chosen=True)
 
 
 def overhead() -> Iterator[Figure]:
