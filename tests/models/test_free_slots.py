@@ -87,6 +87,54 @@ def test_of_a_job_only_what_has_failed_goes_elsewhere() -> None:
     assert simulate(scenario).ledger["lost"] == 0
 
 
+def stop_of(*hosts: int, down: int = 500) -> Any:
+    return fault("planned_restart", 100, hosts=hosts, down=ms(down), pause=50 * MS)
+
+
+def test_what_stands_on_a_host_that_is_stopped_takes_a_free_slot_at_once() -> None:
+    """Nobody has to miss p: it is launched on host 2 at 100, and takes in what comes from 120 on."""
+    found = simulate(found_on(stop_of(1)), trace=True)
+    delays = [(root, round(arrived - 10 * (root + 1), 3)) for root, arrived, _ in served(found, "p")]
+    assert delays == [*((root, 5) for root in range(9)), *((root, 2) for root in range(11, 29))]
+    assert found.recoveries[0]["ready_at_s"] == 0.12
+
+
+def test_a_host_that_is_back_has_free_slots() -> None:
+    """p goes to host 2. That is stopped at 250, 50 after the return of host 1: p goes there, and is back at
+    270. Without a slot elsewhere (host 2 is down itself) it waits for its host.
+    """
+    scenario = found_on(stop_of(1, 2, down=100))
+    moments = [(row["failed_at_s"], row["ready_at_s"]) for row in simulate(scenario).recoveries]
+    assert moments == [(0.1, 0.12), (0.25, 0.27)]
+    assert hosts_at_end(scenario) == {"s.0": 0, "p.0": 1}
+    scenario = found_on(fault("crash_host", 50, host=2, repair=600 * MS), stop_of(1), slots=1, until=900)
+    assert simulate(scenario).recoveries[1]["ready_at_s"] == 0.6
+    assert hosts_at_end(scenario) == {"s.0": 0, "p.0": 1}
+
+
+@pytest.mark.parametrize(("slots", "down", "host"), [(2, 27, 2), (1, 500, 1)])
+def test_a_job_takes_free_slots_if_there_are_enough(slots: int, down: int, host: int) -> None:
+    """p and r are on host 1. Where host 2 has two slots they run there 20 after the stop, and all is prepared
+    7 later; where it has one both wait for their host.
+    """
+    changes = {
+        "topology": {
+            "s": spout(**ONES, hosts=(0,)),
+            "p": bolt("forward", {"s": "shuffle"}, 1, hosts=(1,)),
+            "r": bolt("forward", {"p": "shuffle"}, 1, hosts=(1,)),
+            "q": bolt("forward", {"r": "shuffle"}, 1, hosts=(0,)),
+        },
+        "hosts": Hosts(machines={"m": MachineType(count=2, slots=2), "n": MachineType(count=1, slots=slots)}),
+        "strategy": AlignedSnapshots(checkpoint_interval=50 * MS),
+    }
+    scenario = found_on(stop_of(1), until=900, prepare=ms(7)).model_copy(update=changes)
+    found = simulate(scenario)
+    (row,) = found.recoveries
+    assert row["ready_at_s"] - row["failed_at_s"] == pytest.approx(down / 1000)
+    assert hosts_at_end(scenario) == {"s.0": 0, "p.0": host, "r.0": host, "q.0": 0}
+    assert found.ledger["lost"] == found.ledger["duplicated"] == found.ledger["replayed"] == 0
+
+
 @pytest.mark.parametrize("latency", [4, 0])
 def test_a_card_that_hands_on_to_itself_after_a_move(latency: float) -> None:
     """s (host 2) ──▶ p (1, host 0) ──▶ q (4, host 1) ──▶ r (host 3): each card takes 2, each wire 4. From its

@@ -108,6 +108,11 @@ class Restarts:
         self.ready.append(None)
         return wait
 
+    def is_over(self, now: int) -> None:
+        """The newest restart, unless it is that of a planned stop."""
+        if self.ready:
+            self.ready[-1] = now
+
     def _wait(self, now: int) -> int | None:
         policy = self.policy
         if policy is None:
@@ -300,19 +305,43 @@ class Listener(Part):
             self._together([self.processes[thing] for thing in job], outage, lives)
 
     def stopped(self, outage: Outage, things: list[Hashable], down: int) -> None:
-        """They have said that they go, and run again so much later; then restarts are counted anew."""
-        for thing in things:
+        """They have said that they go, and run again so much later, or at once where slots are free; then
+        restarts are counted anew.
+        """
+        one_job, moved = self.layout.needs.one_job, self._find_slots(outage, things)
+        for thing in moved if one_job and moved else things:
             process = self.processes[thing]
-            Clock.cancel(process.beat, process.timer)
+            Clock.cancel(process.beat, process.timer, process.coming)
             process.state, process.missed, process.overdue = "stopped", None, False
-            process.restarts = Restarts(self.detector.restarts)
-            self.clock.at(self.now + down, LISTEN, partial(self._resumes, process))
-        if things and self.layout.needs.one_job:
+            process.restarts, process.dropped = Restarts(self.detector.restarts), True
+            process.there = self.now
+            if thing not in moved:
+                process.there += down
+                process.coming = self.clock.at(process.there, LISTEN, partial(self._resumes, process))
+            elif not one_job:
+                Clock.cancel(thing.ready_event)
+                process.coming = self.clock.at(self.now, ORDER, partial(self._ordered, process, outage))
+        if things and one_job:
             self.job_restarts = Restarts(self.detector.restarts)
-            self.job = JobRestart(outage, [])
+            self.job = JobRestart(outage, [self.processes[thing] for thing in moved])
             self.job.noticed = True
-        if self.seats is not None:
-            self.seats.struck(outage.fault, self.taken_down([], outage.fault), {})
+            Clock.cancel(*self.job_ready)
+            if moved:
+                Clock.cancel(*(task.ready_event for task in self.world.bolts))
+                self.job_ready = [self.clock.at(self.now, ORDER, partial(self._job_ordered, self.job))]
+
+    def _find_slots(self, outage: Outage, things: list[Hashable]) -> list[Task]:
+        """For those of a host that is stopped; all of a job, or none."""
+        seats, host = self.seats, getattr(outage.fault, "host", None)
+        if seats is None:
+            return []
+        if host is not None:
+            seats.struck(outage.fault, [*things, *self.taken_down([], outage.fault)], {})
+        wait = [each for each in things if max(seats.usable(each), self.processes[each].there) > self.now]
+        if self.layout.needs.one_job and (host is None or wait):
+            for thing in things:
+                seats.kept.pop(thing, None)
+        return [thing for thing in things if thing in seats.kept]
 
     def _resumes(self, process: Process) -> None:
         for step in ("ordered", "launched"):
@@ -386,7 +415,7 @@ class Listener(Part):
 
     def _is_back(self, process: Process) -> None:
         process.state = "ready"
-        process.restarts.ready[-1] = self.now
+        process.restarts.is_over(self.now)
 
     def _job_things(self) -> list[Task]:
         return [task for task in self.world.tasks if isinstance(task, Bolt)]
@@ -486,6 +515,6 @@ class Listener(Part):
         ]
 
     def _job_is_back(self) -> None:
-        self.job_restarts.ready[-1] = self.now
+        self.job_restarts.is_over(self.now)
         for task in self.world.bolts:
             self.processes[task].state = "ready"

@@ -18,6 +18,8 @@ is over with the one before. A `lose_state` leaves the process alive, and is ove
 - `restart_on: free_slot` (test_free_slots.py): the tasks of a host that fails each get a slot on another
   one that works, is heard and has one free: if possible without a replica of the task, then with the fewest
   tasks, then the lowest. It is there when its process is ordered. Who finds none waits for the repair.
+  What stands on a host that is stopped on purpose is ordered there at once; of a job that fails as one all
+  that stands there, or all waits.
 
 `heartbeats` with `connection`, where a process dies and its host does not, and is heard
 (test_closed_connections.py):

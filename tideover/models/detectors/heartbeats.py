@@ -65,7 +65,8 @@ class Heartbeats(Detector):
     those of the dead, and fail: each is a failure of its own for ``restarts``.
 
     A process that is stopped on purpose says so: nobody misses it, and ``restarts`` begin anew then (Flink:
-    ``disconnectTaskManager`` of `TaskExecutor`; a job that was stopped is submitted as another one).
+    ``disconnectTaskManager`` of `TaskExecutor`; a job that was stopped is submitted as another one). If its
+    host is stopped, free slots elsewhere are taken at once.
 
     Chandra and Toueg: *Unreliable failure detectors for reliable distributed systems*, JACM 43, 1996; Flink's
     ``heartbeat.interval`` and ``heartbeat.timeout`` have these defaults. Flink's closed connections:
@@ -281,18 +282,38 @@ class Listener(Watcher):
                 self._slots.forget([victim])
 
     def stopped(self, victims: Sequence[Any], outage: Outage, gone: Fault | None) -> dict[Any, Return]:
-        """They say that they go, and are launched by whoever stopped them; then restarts are counted anew."""
-        there = outage.ready_at
-        back = Return(self._kernel.now, there, there, there)
+        """They say that they go, and are launched by whoever stopped them, or at once in free slots (of a job
+        all that has to be, or nothing); then restarts are counted anew.
+        """
+        now, number, job, slots = self._kernel.now, outage.number, self._one_job, self._slots
+        back = Return(now, outage.ready_at, outage.ready_at, outage.ready_at)
+        if slots is not None and gone is not None:
+            slots.struck(gone, [*victims, *slots.waiting_on(gone)], {})
+        if slots is not None and job and (gone is None or any(map(self._has_to_wait, victims))):
+            slots.forget(victims)
+        moved: dict[Any, Return] = {}
         for victim in victims:
-            self._pauses.pop(victim, None)
-            self._known[victim] = _Restart(back, None)
-        if self._one_job and victims:
+            if slots is not None and slots.keeps(victim):
+                launched = self._launched(victim, now, 0, number)
+                moved[victim] = Return(now, self._prepared(victim, launched, number), now, launched)
+        if job and victims:
+            if moved:
+                launched = max(one.launched or 0 for one in moved.values())
+                ready = max(self._prepared(each, launched, number) for each in self._bolts)
+                back = Return(now, ready, now, launched)
             self._restarts.clear()
             self._job_back = back
-        if self._slots is not None and gone is not None:  # who waits for a slot there finds another
-            self._slots.struck(gone, self._slots.waiting_on(gone), {})
-        return dict.fromkeys(victims, back)
+        for victim in moved if job and moved else victims:
+            self._pauses.pop(victim, None)
+            self._known[victim] = _Restart(moved.get(victim, back), None)
+        self._launch_elsewhere(moved)
+        return {victim: back if job else self._known[victim].back for victim in victims}
+
+    def _has_to_wait(self, victim: Any) -> bool:
+        """For its host, or for whoever has stopped it at this instant, too."""
+        now = self._kernel.now
+        waits = self._slots is not None and self._slots.there_at(victim) > now
+        return waits or (victim in self._known and self._known[victim].ordered > now)
 
     def paused(self, victim: Any, until: int) -> None:
         """It is missed if it is silent for too long, though it lives."""
