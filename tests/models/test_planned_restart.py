@@ -143,6 +143,23 @@ def test_a_host_without_a_task_stops_nothing() -> None:
     assert [row["ended"] for row in run.recoveries] == ["not affected"]
 
 
+@pytest.mark.parametrize("downs", [(100, 50), (50, 100), (100, 100)])
+def test_stops_at_the_same_instant_are_one(downs: tuple[int, int]) -> None:
+    """One savepoint is enough for both; the job goes on when the second host is back, too."""
+    both = two_hosts(tuple(planned(105, down, hosts=(host,)) for host, down in enumerate(downs)))
+    one, other = (simulate(each, trace=True) for each in (both, two_hosts((planned(105, 100, hosts=(0,)),))))
+    assert sorted(moments(one)) == [("host 0", 105, 205), ("host 1", 105, 205)]
+    assert (sorted(one.trace.processed), one.ledger) == (sorted(other.trace.processed), other.ledger)
+    steps = [step.what for step in one.trace.steps if "savepoint" in step.what]
+    assert steps == ["savepoint triggered"]
+
+
+def test_stops_that_wait_for_a_batch_come_after_the_same() -> None:
+    """As above, where the stops of 6 and 7 wait for the batch that is committed at 24."""
+    run = simulate(batches((planned(6, 10), planned(7, 5)), cold_time=7 * MS))
+    assert moments(run) == [("job", 24, 34)] * 2
+
+
 # -- drained, where nothing is saved -------------------------------------------------------------------------
 
 

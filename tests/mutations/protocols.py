@@ -109,7 +109,7 @@ PLANNED = (
     ),
     Mutation(
         "a savepoint is taken, and the job does not go down",
-        "self._plans.after(0, Rank.BATCH, stop.go_down)",
+        "self._plans.after(0, Rank.BATCH, self.stop_all)",
         "self._run_from(self._job.kernel.now)",
         (f"{MODELS}/test_planned_restart.py",),
     ),
@@ -139,8 +139,8 @@ PLANNED = (
     ),
     Mutation(
         "a query is stopped in the middle of a batch",
-        "        if self._batch is None:\n            stop.go_down()",
-        "        if self._batch is not None:\n            stop.go_down()",
+        "        if self._batch is None:\n            self.stop_all()",
+        "        if self._batch is not None:\n            self.stop_all()",
         (f"{MODELS}/test_planned_restart.py", "-k", "between_two_batches"),
     ),
     Mutation(

@@ -196,7 +196,6 @@ class MicroBatches(Protocol, kind="micro_batch"):
         self.newest = -1  # number of the newest fault
         self.lineage = getattr(self.params, "recovery", None) == "lineage"
         self.next_checkpoint = self.params.checkpoint_interval if self.lineage else 0
-        self.stop: PlannedStop | None = None  # waits for the batch under way
         self.visible: list[int] = []  # when the results of each committed batch came out first
 
     def start(self) -> None:
@@ -298,25 +297,16 @@ class MicroBatches(Protocol, kind="micro_batch"):
         self.batch, self.cold, self.scheduler.begun = None, False, False
         for job in self.jobs.values():
             job.again = None
-        if self.stop is not None:
-            stop, self.stop = self.stop, None
-            self._in(0, stop.go_down)
+        if self.stops:
+            self._in(0, self.all_stop)
         self._at(max(self.now, self._next()), self._trigger)
 
     def saves_to_stop(self, stop: PlannedStop) -> bool:
         """Between two batches."""
-        if self.stop is not None:
-            return False
+        self.stops.append(stop)
         if self.batch is None:
-            stop.go_down()
-        else:
-            self.stop = stop
+            self.all_stop()
         return True
-
-    def _stop_is_off(self) -> None:
-        stop, self.stop = self.stop, None
-        if stop is not None:
-            stop.again()
 
     def _note_lineage(self, written: bool) -> None:
         """What it would take to compute each state again, from the newest that was written."""
@@ -386,7 +376,7 @@ class MicroBatches(Protocol, kind="micro_batch"):
 
     def _driver_dies(self, ready: int) -> None:
         self.life += 1
-        self._stop_is_off()
+        self.none_stops()
         self.scheduler.die(self.newest)
         batch = self.batch
         if batch is not None:
@@ -501,7 +491,7 @@ class Stopping(MicroBatches):
 
     def _start_over(self, what: Any, rank: int, ready: int) -> None:
         self.life, self.halted = self.life + 1, True
-        self._stop_is_off()
+        self.none_stops()
         self.dropped()
         outage = self.broken[what] = self.newest
 

@@ -29,6 +29,7 @@ class PlannedStop(Part):
         super().__init__(world)
         self.fault, self.left = fault, list(fault.stops)
         self.things: list[Hashable] = []
+        self.going: list[Bolt] = []
 
     def ask(self) -> None:
         """The next one, or again in a second."""
@@ -41,6 +42,7 @@ class PlannedStop(Part):
     def _is_down(self) -> bool:
         """Whether something that is to be stopped is, or has not got back what it had."""
         spares, bolts = self.world.protocol.spares, self._bolts()
+        self.going = bolts
         self.things = [*(t for t in bolts if not spares(t)), *self.world.protocol.hit(self._as())]
         awaited = {thing for outage in self.world.outages.all for thing in outage.left["back"]}
         return bool(awaited & set(self.things)) or not all(t.live for t in bolts if t in self.things)
@@ -79,7 +81,7 @@ class PlannedStop(Part):
         if host is not None and isinstance(world.listener, Nimbus):  # who takes it for dead
             befall(world, fault, outage, take_down)
         else:
-            befall(world, fault, outage, partial(take_down, found=self._bolts()))
+            befall(world, fault, outage, partial(take_down, found=self.going))
             if world.listener is not None:
                 world.listener.stopped(outage, self.things, down)
         for component, working in self.fault.parallelism.items():

@@ -76,6 +76,7 @@ class Protocol(Part):
         super().__init__(world)
         self.params = self.layout.scenario.strategy
         self.store: Any = None  # where it saves states
+        self.stops: list[PlannedStop] = []  # that wait until the same is saved
 
     def start(self) -> None:
         """Time 0: the tasks are there."""
@@ -205,6 +206,17 @@ class Protocol(Part):
         """What is there is saved before ``stop`` goes down; returns whether that is possible now."""
         stop.go_down()
         return True
+
+    def all_stop(self) -> None:
+        """Those that wait until the same is saved; who is down for longest is the last."""
+        stops, self.stops = self.stops, []
+        for stop in sorted(stops, key=lambda stop: stop.left[0].down):
+            stop.go_down()
+
+    def none_stops(self) -> None:
+        stops, self.stops = self.stops, []
+        for stop in stops:
+            stop.again()
 
     def rescale(self, component: str, working: int) -> None:
         """So many tasks of a component go on from what was saved."""

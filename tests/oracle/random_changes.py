@@ -400,7 +400,8 @@ def planned(draw: st.DrawFn, scenarios: Worlds) -> Scenario:
     """
     found = draw(scenarios)
     hosts, until = hosts_of(found), found.run.duration // TICK
-    stops = []
+    moments = st.one_of(st.integers(1, until - 1).map(lambda n: TICK_MS * n), times(False, until - 1))
+    stops, at = [], draw(moments)
     for _ in range(draw(st.sampled_from((1, 1, 2)))):
         some = st.lists(st.sampled_from(hosts), min_size=1, max_size=3, unique=True).map(tuple)
         more: dict[str, Any] = {
@@ -411,8 +412,8 @@ def planned(draw: st.DrawFn, scenarios: Worlds) -> Scenario:
         }
         if not found.strategy.needs.log:
             more["drain"] = draw(st.sampled_from((0, 0, 2, 10))) * TICK
-        at = draw(st.one_of(st.integers(1, until - 1).map(lambda n: TICK_MS * n), times(False, until - 1)))
         stops.append(fault("planned_restart", at, **more))
+        at = draw(st.one_of(st.just(at), moments))
     failures = tuple(draw(st.permutations([*found.failures, *stops])))
     return longer(found, 40, failures=failures)
 

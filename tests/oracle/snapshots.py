@@ -95,7 +95,6 @@ class Snapshots(Protocol, kind="aligned_snapshots"):
         self.last_end = 0
         self.last_trigger = -1
         self.wanted = False
-        self.stop: PlannedStop | None = None  # waits for a savepoint
         self.is_last = False  # the snapshot under way is that
         self.events: list[simpy.Event] = []  # what a failure of the job, or its planned end, prevents
         self.copying: list[simpy.Event] = []  # what only a failure does
@@ -147,10 +146,8 @@ class Snapshots(Protocol, kind="aligned_snapshots"):
 
     def saves_to_stop(self, stop: PlannedStop) -> bool:
         """By a savepoint."""
-        if self.stop is not None:
-            return False
-        self.stop = stop
-        if self.current is None:
+        self.stops.append(stop)
+        if self.current is None and self.stops == [stop]:
             self._trigger()
         return True
 
@@ -159,7 +156,7 @@ class Snapshots(Protocol, kind="aligned_snapshots"):
         self.count += 1
         self.current, self.wanted, self.last_trigger = self.count, False, now
         self.pictures, self.missing = {}, list(self.world.bolts)
-        number, self.is_last = self.count, self.stop is not None
+        number, self.is_last = self.count, bool(self.stops)
         if not self.is_last:
             expire = partial(self._expire, number)
             self._at(now + self.params.checkpoint_timeout, control(Rank.ROTATION), expire)
@@ -179,7 +176,7 @@ class Snapshots(Protocol, kind="aligned_snapshots"):
     def _ended(self) -> None:
         now = self.now
         self.last_end = now
-        if self.stop is not None and not self.is_last:
+        if self.stops and not self.is_last:
             self._at(now, control(Rank.CHECKPOINT), self._trigger)
         elif self.wanted:
             self._trigger_later(now + self.params.min_pause)
@@ -332,11 +329,10 @@ class Snapshots(Protocol, kind="aligned_snapshots"):
                 self.world.sinks.to_commit(each, number)
             self._ended()
             if self.is_last:
-                stop, self.stop = self.stop, None
                 for seat in self.seats.values():
                     seat.stops = True
                 Clock.cancel(*self.events)
-                self._at(self.now, control(Rank.BATCH), stop.go_down)
+                self._at(self.now, control(Rank.BATCH), self.all_stop)
 
     def window_ended(self, task: Bolt, number: int) -> None:
         seat = self.seats[task]
@@ -355,9 +351,7 @@ class Snapshots(Protocol, kind="aligned_snapshots"):
         self.events.clear()
         self.copying.clear()
         self.current, self.wanted = None, False
-        stop, self.stop = self.stop, None
-        if stop is not None:
-            stop.again()
+        self.none_stops()
         seat = self.seats[task]
         seat.blocked = set()
         position = self.position(task)
@@ -503,9 +497,9 @@ class Overtaking(Snapshots):
 
     def _trigger(self) -> None:
         for task in self.world.bolts:
-            task.hurries = not (self.params.aligned_timeout or self.stop)
+            task.hurries = not (self.params.aligned_timeout or self.stops)
         super()._trigger()
-        if self.params.aligned_timeout and not self.stop:
+        if self.params.aligned_timeout and not self.stops:
             when = self.now + self.params.aligned_timeout
             self._at(when, control(Rank.ROTATION), partial(self._timeout, self.count))
 

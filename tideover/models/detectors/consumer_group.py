@@ -131,6 +131,7 @@ class _Move:
 
     group: Group
     victims: list[BoltTask]
+    down: int = 0
 
     def go_down(self) -> None:
         self.group.revoke(self.victims)

@@ -328,8 +328,6 @@ class GlobalRollback(Mechanism, CopyHolder, Saver):
         self._wanted = False
         """A trigger has fallen due that must wait: for the end of the last snapshot, or for the pause."""
         self._earliest = 0
-        self._stop: Stop | None = None
-        """The planned stop that waits for a savepoint."""
         job.context.saver = self
         if costs.saving or costs.saving_entry:
             job.context.rhythm = lambda: schedule.interval
@@ -362,11 +360,11 @@ class GlobalRollback(Mechanism, CopyHolder, Saver):
                 self._trigger()
 
     def save_to_stop(self, stop: Stop) -> bool:
-        """A savepoint is a snapshot with aligned barriers, which waits for no pause and is not abandoned."""
-        if self._stop is not None:
-            return False
-        self._stop = stop
-        if self._under_way is None:
+        """A savepoint is a snapshot with aligned barriers, which waits for no pause and is not abandoned; who
+        asks while another waits for one has the same.
+        """
+        self._stops += (stop,)
+        if self._under_way is None and len(self._stops) == 1:
             self._trigger()
         return True
 
@@ -378,7 +376,7 @@ class GlobalRollback(Mechanism, CopyHolder, Saver):
         self._wanted = False
         self._triggered += 1
         now = self._triggered_at = self._job.kernel.now
-        last = self._stop is not None
+        last = bool(self._stops)
         snapshot = Snapshot(self._triggered, now, Counter(list(self._members)), last=last)
         self._under_way = snapshot
         if not last:
@@ -416,13 +414,8 @@ class GlobalRollback(Mechanism, CopyHolder, Saver):
             for each in self._members:
                 self._copies.counts(each, number)
         if snapshot.last:
-            self._go_down()
-
-    def _go_down(self) -> None:
-        stop, self._stop = self._stop, None
-        assert stop is not None
-        self._plans.void()
-        self._plans.after(0, Rank.BATCH, stop.go_down)
+            self._plans.void()
+            self._plans.after(0, Rank.BATCH, self.stop_all)
 
     def _commit(self) -> None:
         """What was put out up to the last complete snapshot is there for good."""
@@ -438,22 +431,17 @@ class GlobalRollback(Mechanism, CopyHolder, Saver):
                 member.let_go()
             self._ended("snapshot abandoned")
             if snapshot.last:
-                self._stop_given_up()
+                self.stop_none()
 
     def _ended(self, how: str) -> None:
         self._step(how)
         assert self._under_way is not None
         was_last, self._under_way = self._under_way.last, None
         self._earliest = self._job.kernel.now + self._schedule.min_pause
-        if self._stop is not None and not was_last:
+        if self._stops and not was_last:
             self._plans.after(0, Rank.CHECKPOINT, self._trigger)
         elif self._wanted:
             self._plans.at(self._earliest, Rank.CHECKPOINT, self._trigger_due)
-
-    def _stop_given_up(self) -> None:
-        stop, self._stop = self._stop, None
-        if stop is not None:
-            stop.give_up()
 
     def _step(self, what: str) -> None:
         assert self._under_way is not None
@@ -582,7 +570,7 @@ class GlobalRollback(Mechanism, CopyHolder, Saver):
             self._outage = outage
             self._plans.void()
             self._under_way = None
-            self._stop_given_up()
+            self.stop_none()
         self._members[task].roll_back(self._part(task))
         if self._sink is not None:
             self._sink.roll_back(task, self._number)

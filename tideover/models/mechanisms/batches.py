@@ -86,8 +86,6 @@ class Batches(Mechanism, CopyHolder, Runner, Saver):
         """When the last batch was triggered, and how many there are in the offset log."""
         self._cold = False
         """Whether the next batch is the first since a restart."""
-        self._stop: Stop | None = None
-        """The planned stop that waits for the batch under way."""
 
         self._cluster = Cluster(job, settings, lineage, self)
         self._dry_run = DryRun(job, counts=bool(settings.state_cost or settings.reload_cost))
@@ -209,20 +207,16 @@ class Batches(Mechanism, CopyHolder, Runner, Saver):
         self._batch, self._cold = None, False
         self._left = self._not_for_good()
         self._cluster.committed()
-        if self._stop is not None:
-            stop, self._stop = self._stop, None
-            self._driver.after(0, Rank.BATCH, stop.go_down)
+        if self._stops:
+            self._driver.after(0, Rank.BATCH, self.stop_all)
         due = max(now, self._settings.next_trigger(self._triggered))
         self._driver.at(due, Rank.BATCH, self._trigger)
 
     def save_to_stop(self, stop: Stop) -> bool:
         """A query, or what runs on a host, is stopped between two batches: there is nothing to save."""
-        if self._stop is not None:
-            return False
+        self._stops += (stop,)
         if self._batch is None:
-            stop.go_down()
-        else:
-            self._stop = stop
+            self.stop_all()
         return True
 
     def _not_for_good(self) -> list[Left]:
@@ -250,18 +244,13 @@ class Batches(Mechanism, CopyHolder, Runner, Saver):
     def driver_failed(self, outage: OutageView) -> None:
         """6. Lost driver: restart, read the logs, run the last uncommitted batch again."""
         self._driver.void()
-        self._stop_given_up()
+        self.stop_none()
         self._cluster.stop(outage)
         self._give_up_batch()
 
     def driver_ready(self, outage: OutageView) -> None:
         self._cluster.renew()
         self._restart()
-
-    def _stop_given_up(self) -> None:
-        stop, self._stop = self._stop, None
-        if stop is not None:
-            stop.give_up()
 
     def _give_up_batch(self) -> None:
         """The batch goes back to the log, or, if it is logged, will be run again."""
@@ -413,7 +402,7 @@ class Stopping(Batches):
 
     def _interrupt(self, what: object, outage: OutageView) -> None:
         self._driver.void()
-        self._stop_given_up()
+        self.stop_none()
         self._stopped = True
         self._failed[what] = outage.number
         self.given_up(outage)

@@ -103,10 +103,11 @@ class Runner:
 
 class Stop(Protocol):
     """A planned stop that waits until what it takes is saved: then it may ``go_down``, or it has to
-    ``give_up``, and is asked for again. ``victims``: what goes down with it.
+    ``give_up``, and is asked for again. ``victims``: what goes down with it, and ``down``: for how long (ns).
     """
 
     victims: list[Any]
+    down: int
 
     def go_down(self) -> None: ...
     def give_up(self) -> None: ...
@@ -115,9 +116,23 @@ class Stop(Protocol):
 class Saver:
     """A mechanism that saves what is there before a planned stop is the job's saver (``context.saver``)."""
 
+    _stops: tuple[Stop, ...] = ()
+    """Those that wait for one savepoint, or for the batch under way, and go down together."""
+
     def save_to_stop(self, stop: Stop) -> bool:
         """Save, and let it go down then; returns whether that is possible now."""
         raise NotImplementedError
+
+    def stop_all(self) -> None:
+        """The last is down for longest: what more than one takes is back with that."""
+        stops, self._stops = self._stops, ()
+        for stop in sorted(stops, key=lambda stop: stop.down):
+            stop.go_down()
+
+    def stop_none(self) -> None:
+        stops, self._stops = self._stops, ()
+        for stop in stops:
+            stop.give_up()
 
     def rescale(self, component: Component, working: int) -> None:
         """The job is down, and so many tasks of a component are to go on from what was saved."""
