@@ -320,6 +320,22 @@ def test_what_nobody_keeps_for_a_replay_is_said_before_it_is_lost(component: str
     assert any(said in remark for remark in kept.warnings) is not silent
 
 
+@pytest.mark.parametrize(("hosts", "on"), [("0, 0, 1", []), ("0, 1, 1", ["host 1"]), ("1, 1, 1", ["host 1"])])
+def test_hosts_that_are_stopped_one_after_the_other_are_not_lost_together(hosts: str, on: list[str]) -> None:
+    """A buffer is lost with those who read from it where both ends are on one of them."""
+    log, read, count = hosts.split(", ")
+    topology = f"""
+    log: {{spout: keys, keys: 10, rate: 50/s, hosts: [{log}]}}
+    {READ[:-1]}, hosts: [{read}]}}
+    count: {{{COUNTS}, service: 1 ms, hosts: [{count}]}}
+    """
+    stops = "[{kind: planned_restart, at: 20 s, hosts: [1, 0]}, {kind: crash_host, at: 30 s, host: 1}]"
+    strategy = "{kind: rsm, checkpoint_interval: 2 s}"
+    said = warnings(load_text(text(topology, strategy, "40 s", f"hosts: 2\nfailures: {stops}\n")))
+    together = [remark for remark in said if "read and count: its crash takes tuples" in remark]
+    assert [remark.split(" has tasks of ")[0] for remark in together] == on
+
+
 def test_a_recovery_to_what_is_wrong_anyway_is_remarked() -> None:
     """Windows of 20 s and a timeout of 2 s: without any failure everything is counted again and again."""
     settings = ["strategy.message_timeout=2 s", "topology.count.window=20 s", "run.replications=1"]

@@ -16,7 +16,15 @@ from tideover.models.job.cluster import Cluster
 from tideover.models.job.components import Run, Store
 from tideover.models.job.sinks import BROKERS_LIMIT, Terms
 from tideover.models.job.topology import Component, Topology
-from tideover.sim.fault_kinds import Cascade, Events, LoseStore, MachinesFail, Partition, PlannedRestart
+from tideover.sim.fault_kinds import (
+    Cascade,
+    CrashHost,
+    Events,
+    LoseStore,
+    MachinesFail,
+    Partition,
+    PlannedRestart,
+)
 from tideover.sim.faults import Fault
 from tideover.sim.units import S
 
@@ -215,8 +223,13 @@ def lost_together(plan: Plan) -> list[str]:
     """On each worker, host or rack that fails with tasks of a sender, whose memory has the buffer, and of its
     receiver.
     """
-    remarks = []
-    for fault in {fault.where: fault for fault in plan.failures if fault.kills}.values():
+    remarks, faults = [], dict[str, Fault]()
+    for fault in (fault for fault in plan.failures if fault.kills):
+        alone: list[Fault] = [fault]
+        if isinstance(fault, PlannedRestart) and fault.hosts is not None:  # one after the other
+            alone = [CrashHost(at=0, host=host) for host in fault.hosts]
+        faults |= {each.where: each for each in alone}
+    for fault in faults.values():
         there = set()
         for worker in plan.cluster.workers.values():
             if fault.hits(plan.cluster.hosts[worker.host].rack, worker.host, worker.number):
