@@ -171,9 +171,66 @@ def test_who_is_stopped_without_tasks_takes_none_over() -> None:
     assert hosts_at_end(scenario) == {"s.0": 0, "p.0": 1, "p.1": 1}
 
 
-def test_a_pause_is_not_noticed() -> None:
-    pause = fault("pause", 100_000, component="p", duration=60 * S)
-    assert hosts_at_end(dies(pause)) == {"s.0": 0, "p.0": 1}
+def paused(at: int, duration: int, task: int = 0) -> Any:
+    return fault("pause", at, component="p", task=task, duration=duration * S)
+
+
+def moments(scenario: Scenario) -> list[Any]:
+    """Of each failure: its kind, when it struck, was noticed, and over."""
+    names = ("kind", "failed_at_s", "detected_at_s", "ready_at_s")
+    return [tuple(row[name] for name in names) for row in simulate(scenario).recoveries]
+
+
+def test_who_stands_still_for_longer_than_the_timeout_is_thrown_out() -> None:
+    """From 100 to 160: removed as if it had died, and host 2 has the task when the others have heard. When it
+    goes on it is a member without tasks, and stays that.
+    """
+    scenario = dies(paused(100_000, 60))
+    out = removed()
+    ready = max(beats(2, out), beats(3, out)) / S
+    assert moments(scenario)[1] == pytest.approx(("false_detection", out / S, out / S, ready))
+    assert hosts_at_end(scenario) == {"s.0": 0, "p.0": 2}
+
+
+def test_who_goes_on_has_its_task_back_as_any_that_joins() -> None:
+    """Host 2 has both tasks when it hears that host 1 has joined at 160, and closes p.0, which is assigned
+    when host 1 has heard, too. Nothing counts twice that the old one has done.
+    """
+    scenario = dies(paused(100_000, 60), tasks=2, hosts=3, warmup_replicas=2)
+    closed = beats(2, 160 * S)
+    ready = 160 * S + ((closed - 160 * S) // BEAT + 1) * BEAT
+    found = moments(scenario)
+    assert [row[0] for row in found] == ["pause", "false_detection", "reassigned"]
+    assert found[2][3] == pytest.approx(ready / S)
+    assert hosts_at_end(scenario) == {"s.0": 0, "p.0": 1, "p.1": 2}
+    ledger = simulate(scenario).ledger
+    assert (ledger["lost"], ledger["duplicated"]) == (0, 0)
+
+
+def test_who_goes_on_in_time_beats_from_then_on() -> None:
+    """At 141, 144 and 147, before it dies at 149.5. Nobody has missed it, 44 after a heartbeat at most."""
+    scenario = dies(paused(100_000, 41), fault("crash_worker", 149_500, host=1))
+    (pause, (_, died, noticed, _)) = moments(scenario)
+    assert (pause[0], died, noticed) == ("pause", 149.5, 147 + 45)
+
+
+def test_a_process_stands_still_with_all_of_its_tasks() -> None:
+    """Both are on host 1, which has one process. Nothing is done from 100 on, but what is under way."""
+    scenario = dies(paused(100_000, 40), hosts=2)
+    p = bolt("forward", {"s": "shuffle"}, 1, parallelism=2, hosts=(1, 1))
+    done = simulate(scenario.model_copy(update={"topology": scenario.topology | {"p": p}}), trace=True)
+    times = {task: [row[6] for row in done.trace.processed if row[:2] == ("p", task)] for task in (0, 1)}
+    for task in times.values():
+        assert not [at for at in task if 100.002 * S < at < 140 * S]
+        assert max(task) > 141 * S
+
+
+def test_who_stands_still_is_waited_for() -> None:
+    """Host 1 leaves at 100.999. Host 2, which stands still from 100.5 on, learns of it at 120.5."""
+    stop = fault("planned_restart", 100_999, hosts=(1,), down=Constant(value=100 * S))
+    scenario = dies(paused(100_500, 20, task=1), stop, tasks=2, leaves=True)
+    assert moments(scenario)[1] == ("planned_restart", 100.999, 100.999, 120.5)
+    assert hosts_at_end(scenario) == {"s.0": 0, "p.0": 3, "p.1": 2}
 
 
 def waits(**more: Any) -> tuple[Replication, int, int]:

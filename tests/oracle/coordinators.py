@@ -282,6 +282,7 @@ class Member:
     lives: bool = True
     has_joined: bool = True  # in the rebalance under way, if there is one
     rebalances: bool = False  # its tasks do
+    until: int = 0  # then it goes on, if it is paused
     beat: simpy.Event | None = None
     session: simpy.Event | None = None
 
@@ -341,13 +342,12 @@ class Group(Part):
         later = self.now + self.d.heartbeat_interval
         member.beat = self.clock.at(later, BEAT, partial(self._beat, member))
         if self.waits and not member.has_joined:
-            member.has_joined = True
             self.clock.at(self.now, LISTEN, partial(self._joins, member))
 
     def _joins(self, member: Member) -> None:
         """It has heard of the rebalance."""
-        if member.lives and member in self.members:
-            member.rebalances = True
+        if member.lives and member in self.members and not member.has_joined:
+            member.has_joined = member.rebalances = True
             for task in member.tasks:
                 self.world.protocol.rebalances(task, True, self.d.protocol == "eager")
         self._look()
@@ -386,6 +386,7 @@ class Group(Part):
 
     def _away(self, member: Member) -> None:
         member.lives = member.rebalances = False
+        member.until = 0
         Clock.cancel(member.beat)
         for task in member.tasks:
             self.world.outages.again(task)
@@ -415,8 +416,28 @@ class Group(Part):
             member.tasks = [each for each in member.tasks if each not in lost]
         self.orphans = [each for each in self.world.tasks if each in [*self.orphans, *lost]]
 
+    def paused(self, task: Task, until: int) -> None:
+        """With all of its process."""
+        for member in [m for m in self.members if m.lives and task in m.tasks]:
+            for each in member.tasks:
+                each.stop(until)
+            Clock.cancel(member.beat)
+            member.until = max(until, member.until)
+            member.beat = self.clock.at(member.until, BEAT, partial(self._goes_on, member))
+
+    def _goes_on(self, member: Member) -> None:
+        if member not in self.members:
+            self.clock.at(self.now, LISTEN, partial(self._runs, member))
+            return
+        self._beat(member)
+        self.clock.at(self.now, LISTEN, lambda: self._ready(member.tasks if member.lives else []))
+
     def _remove(self, member: Member) -> None:
         self.members.remove(member)
+        if member.lives:  # and is paused
+            member.lives = member.rebalances = False
+            if member.tasks:
+                self._taken(Reassignment("false_detection", member.name), member.tasks)
         for task in member.tasks:
             self.world.outages.comes_to("noticed", task)
         self.orphans = [t for t in self.world.tasks if t in self.orphans or t in member.tasks]
@@ -432,9 +453,8 @@ class Group(Part):
             return
         later = self.now + self.d.heartbeat_interval
         if self.d.static and old in self.members:
-            member, old.lives, was_awaited = old, True, self.waits and not old.has_joined
-            old.has_joined = True
-            if was_awaited:
+            member, old.lives = old, True
+            if self.waits and not old.has_joined:
                 self._joins(old)
             self._ready(old.tasks)
         else:
@@ -479,7 +499,7 @@ class Group(Part):
                 member = self.moves[task]
             member.tasks.append(task)
             self.world.move(task, member.host, member.worker)
-            if member.lives:
+            if member.lives and member.until <= self.now:
                 ready.append(task)
         self._ready(ready)
         if self.d.warmup_replicas and self.world.protocol.can_move:
@@ -515,8 +535,7 @@ class Group(Part):
         if not self.waits:
             self._rebalance()
         for member in owners:
-            if self.waits and not member.has_joined:
-                member.has_joined = True
+            if self.waits and not member.has_joined and member.until <= self.now:
                 self._joins(member)
 
     def _ready(self, tasks: list[Task]) -> None:

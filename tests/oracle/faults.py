@@ -19,6 +19,7 @@ from tideover.sim.registry import kind_of
 
 from .bolts import Bolt
 from .clock import Rank, control
+from .coordinators import Group
 from .layout import MACHINES
 from .making import TICK, TICK_MS
 from .worlds import fault as fault_of
@@ -85,9 +86,12 @@ def take_down(world: World, fault: Any, outage: Outage, found: list[Task] | None
 
 def pause(world: World, fault: Any, outage: Outage) -> None:
     outage.tasks = [task for task in world.tasks if is_hit(world, task, fault)]
+    until = world.clock.now + fault.duration
     for task in outage.tasks:
         if not world.protocol.spares(task):
-            task.stop(world.clock.now + fault.duration)
+            task.stop(until)
+            if isinstance(world.listener, Group) and not task.down:
+                world.listener.paused(task, until)
 
 
 def slow_host(world: World, fault: Any, outage: Outage) -> None:

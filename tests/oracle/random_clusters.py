@@ -67,12 +67,16 @@ def listening(draw: st.DrawFn) -> Any:
 
 
 def noticed(
-    found: Scenario, ticks: int, change: Callable[[Fault], Fault] = lambda fault: fault, **changes: Any
+    found: Scenario,
+    ticks: int,
+    change: Callable[[Fault], Fault] = lambda fault: fault,
+    pauses: bool = False,
+    **changes: Any,
 ) -> Scenario:
     """The same with faults that are noticed by a detector (nothing is merely stopped), and with so much more
     time to recover. ``change``: what else is another fault.
     """
-    others = [change(fault) for fault in found.failures if kind_of(fault) != "pause"]
+    others = [change(fault) for fault in found.failures if pauses or kind_of(fault) != "pause"]
     failures = tuple(fault.model_copy(update={"detection": 0, "restart": 0}) for fault in others)
     return longer(found, ticks, failures=failures, **changes)
 
@@ -115,7 +119,7 @@ def grouped(draw: st.DrawFn, strategies: tuple[str, ...] = GROUPED) -> Scenario:
         warmup_replicas=warmups,
         probing_interval=draw(st.sampled_from((7, 30))) * TICK if warmups else None,
     )
-    return noticed(found, 100, detector=detector)
+    return noticed(found, 100, pauses=True, detector=detector)
 
 
 SCHEDULE = ("at", "within", "in_interval", "detection", "restart", "while_down")

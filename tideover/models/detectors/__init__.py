@@ -57,7 +57,11 @@ process that dies look for slots as those of a host do, and there are none where
   assigned, in physical order, each to the member with the fewest tasks (ties: lowest host, worker, newest),
   and are ready.
 - With `restart` a new process joins a draw later beside the dead member; with `static` it is the same
-  member, and its tasks are ready at once. A pause or a partition is not noticed.
+  member, and its tasks are ready at once. A partition is not noticed.
+- A `pause` of a bolt's task stops all of its process that are bolts' tasks. It sends its next heartbeat when
+  it goes on (and then each `heartbeat_interval`), learns of a rebalance, and its tasks are ready that it was
+  assigned meanwhile. If it is removed before, they are taken from it (a failure of the kind
+  `false_detection`), and when the pause is over a new process joins, whatever has struck that one since.
 - Members that a planned stop takes, with tasks or without, end, and a process joins in the place of each when
   that is over. With `leaves` they are removed at once, else as if they had died.
 - Tasks of a member that has heard of a rebalance work on until it is over, but commit nothing; a commit

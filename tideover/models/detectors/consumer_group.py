@@ -38,7 +38,8 @@ class ConsumerGroup(Detector):
     They learn of it by their next heartbeats, and only when all have joined anew are the tasks assigned. So a
     handover takes the timeout, less the age of the last heartbeat, and the time until the last member's next
     one. A process that comes back before the timeout is a new member all the same, for which the old one is
-    waited for; unless it is a static member. A pause is not noticed.
+    waited for; unless it is a static member. One that stands still for too long is thrown out, too; when it
+    goes on its next heartbeat says so, and it joins anew, without its tasks.
 
     Who has joined anew commits nothing until tasks are assigned. So where readers see what is committed
     they see nothing of any member while the dead one is waited for.
@@ -49,11 +50,13 @@ class ConsumerGroup(Detector):
     Apache Kafka: the classic group protocol (`GroupCoordinator`, `AbstractCoordinator`), with its defaults;
     KIP-62 and KIP-735 for the timeouts, KIP-345 for static members, KIP-429 for those who work on meanwhile;
     `TaskManager.commit` and `rebalanceInProgress` of Kafka Streams for commits that wait; for `eager`
-    `ConsumerCoordinator.onJoinPrepare` and `TaskManager.handleRevocation`; KIP-441 (`TaskMovement`) for tasks
-    that move.
+    `ConsumerCoordinator.onJoinPrepare` and `TaskManager.handleRevocation`; `HeartbeatResponseHandler` (with
+    `UNKNOWN_MEMBER_ID`) and `TaskManager.handleLostAll` for who was thrown out, and lives; KIP-441
+    (`TaskMovement`) for tasks that move.
     """
 
     each_alone = True
+    false_detections = True
 
     heartbeat_interval: Positive = setting("distance of two heartbeats of a member", 3 * S)
     session_timeout: Positive = setting(
@@ -114,6 +117,7 @@ class _Member:
     first    when it sends its first heartbeat
     removed  when it will be, or was; None: it lives
     waits    it has joined a rebalance, and waits for the others
+    pause    from when to when its process stands still
     """
 
     host: int
@@ -123,6 +127,7 @@ class _Member:
     tasks: list[BoltTask] = field(default_factory=list)
     removed: int | None = None
     waits: bool = False
+    pause: tuple[int, int] = (0, 0)
 
 
 @dataclass
@@ -208,6 +213,43 @@ class Group(Watcher):
                 self._outages |= dict.fromkeys(member.tasks, outage)
         return found
 
+    def paused(self, victim: Any, until: int) -> None:
+        """Its process: it sends no heartbeats, and hears of no rebalance."""
+        now = self._kernel.now
+        for member in self._members:
+            if victim in member.tasks and member.removed is None:
+                since, earlier = member.pause if now < member.pause[1] else (now, now)
+                member.pause = pause = (since, max(until, earlier))
+                for task in member.tasks:
+                    if task is not victim and task.up:
+                        task.stop_until(until)
+                removed = self._runs_out(member)
+                if removed < pause[1]:
+                    self._at(removed, partial(self._is_missed, member, pause))
+                self._kernel.at(pause[1], Rank.FAULT, partial(self._goes_on, member, pause), _GROUP)
+
+    def _is_missed(self, member: _Member, pause: tuple[int, int]) -> None:
+        """It is thrown out, though it lives. Nobody listens to it, and it does not know until it goes on."""
+        if member.pause == pause and member.removed is None:
+            member.removed = self._kernel.now
+            if member.tasks:
+                self._taken("false_detection", _name(member.host, member.worker), in_order(member.tasks))
+            self._at(pause[1], partial(self._runs, member))
+            self._remove(member)
+
+    def _goes_on(self, member: _Member, pause: tuple[int, int]) -> None:
+        """With the heartbeat that is overdue."""
+        if member.pause == pause and member.removed is None:
+            member.pause, member.first = (0, 0), self._kernel.now
+            member.joined = member.first
+            self._at(member.first, partial(self._hears, member, self._rebalances))
+
+    def _hears(self, member: _Member, number: int) -> None:
+        """What there was to learn while it stood still, and which tasks it was assigned."""
+        if member.removed is None:
+            self._learns(member, number, member.joined)
+            self._ready(member.tasks)
+
     def fenced(self, task: BoltTask) -> None:
         """Its member gives up all that it has, and joins anew: this takes place during a rebalance."""
         member = next(member for member in self._members if task in member.tasks)
@@ -228,11 +270,13 @@ class Group(Watcher):
     def _runs_out(self, member: _Member) -> int:
         """When a member that falls silent now is removed (ns)."""
         now, d = self._kernel.now, self._detector
-        return max(now, last_beat(now, member.first, d.heartbeat_interval, member.joined) + d.session_timeout)
+        silent = member.pause[0] if now < member.pause[1] else now
+        last = last_beat(silent, member.first, d.heartbeat_interval, member.joined)
+        return max(now, last + d.session_timeout)
 
     def _away(self, member: _Member, removed: int) -> None:
         """Its process ends; it will be ``removed`` then (ns)."""
-        member.removed, member.waits = removed, False
+        member.removed, member.waits, member.pause = removed, False, (0, 0)
         self._at(removed, partial(self._remove, member))
 
     def _dies(self, member: _Member, outage: Outage) -> None:
@@ -283,6 +327,7 @@ class Group(Watcher):
 
     def _learns(self, member: _Member, number: int, joined: int) -> None:
         same = member.joined == joined and number == self._rebalances
+        same &= not member.pause[0] < self._kernel.now < member.pause[1]
         if same and member.removed is None and member in self._awaited:
             self._rejoined(member)
 
@@ -322,7 +367,8 @@ class Group(Watcher):
             chosen[task].tasks.append(task)
         self._without = []
         relocate(self._job, {task: (member.host, member.worker) for task, member in chosen.items()})
-        self._ready(task for task, member in chosen.items() if member.removed is None)
+        now = self._kernel.now
+        self._ready(t for t, m in chosen.items() if m.removed is None and m.pause[1] <= now)
         if self._detector.warmup_replicas and self._job.context.grouped is not None:
             self._balance(self._job.context.grouped)
 
@@ -357,7 +403,7 @@ class Group(Watcher):
         if not self._awaited:
             self._rebalance()
         for member in had:
-            if member in self._awaited:
+            if member in self._awaited and member.pause[1] <= self._kernel.now:
                 self._rejoined(member)
 
     def _ready(self, tasks: Iterable[BoltTask]) -> None:
