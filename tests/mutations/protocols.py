@@ -114,6 +114,24 @@ PLANNED = (
         (f"{MODELS}/test_planned_restart.py",),
     ),
     Mutation(
+        "of two stops at one instant the shorter brings all back",
+        "sorted(stops, key=lambda stop: stop.down)",
+        "sorted(stops, key=lambda stop: -stop.down)",
+        (f"{MODELS}/test_planned_restart.py", "-k", "same_instant"),
+    ),
+    Mutation(
+        "a job takes free slots though some of it has none",
+        "any(map(self._has_to_wait, victims))",
+        "False",
+        (f"{MODELS}/test_free_slots.py", "-k", "are_enough"),
+    ),
+    Mutation(
+        "who stands still hears of a rebalance",
+        "        same &= not member.pause[0] < self._kernel.now < member.pause[1]\n",
+        "",
+        (f"{MODELS}/test_consumer_group.py", "-k", "stands_still_is_waited_for"),
+    ),
+    Mutation(
         "the next host is stopped while the one before is down",
         "following._later(stop.down + fault.pause,",
         "following._later(fault.pause,",
