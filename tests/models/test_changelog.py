@@ -244,6 +244,28 @@ def test_a_failure_before_all_have_committed_ends_a_planned_stop() -> None:
     assert [row["kind"] for row in found.recoveries] == ["crash_task"]
 
 
+def test_a_failure_when_the_last_has_just_committed_ends_it_too() -> None:
+    """P commits at 66, and count crashes before they go down; p goes on, with root 6 of 70, and count has 5
+    and 6 at 76.
+    """
+    found = run(fault("planned_restart", 63, down=ms(10)), crashed(66, 10, turn="before batch"))
+    assert counted(found) == [*UNDISTURBED, (5, 77), (6, 78)]
+    assert [row["kind"] for row in found.recoveries] == ["crash_task"]
+
+
+def test_what_comes_to_a_task_that_has_closed_was_not_read() -> None:
+    """Asked for at 69.5, and count pauses until 90. P has committed at 74.5, and root 6, of 70, waits; root 7
+    comes at 80. At 85 p loses its state: it reads 6 once more, and then 7. Count commits first, until 95.
+    """
+    stop, pause = (
+        fault("planned_restart", 69.5, down=ms(10)),
+        fault("pause", 69, component="count", duration=21 * MS),
+    )
+    found = run(stop, pause, lost(85, "p"), until=98.5)
+    assert counted(found)[6:] == [(6, 96), (7, 97), (8, 98)]
+    assert [(row["kind"], row["replayed"]) for row in found.recoveries] == [("pause", 0), ("lose_state", 1)]
+
+
 def test_a_lost_state_is_read_again_by_a_process_that_lives() -> None:
     """At 61 root 5 is in service: it is given up, and read again at once; nothing else is late."""
     found = run(lost(61), commit_time=0, local_state=True, restore_cost=4)

@@ -374,6 +374,20 @@ def test_a_task_that_was_closed_to_move_has_its_directory_where_it_stays() -> No
     assert restored[-1] == pytest.approx(closed * S, abs=2 * MS)
 
 
+def test_who_hands_over_a_task_joins_again_when_it_is_closed() -> None:
+    """Commits take 20 s: of the stop of host 1, asked for at 80.999, and of p.0, which is to go home from
+    host 2. Meanwhile, at 129.999, a process is back on host 3. Host 2 joins that rebalance when p.0 is
+    closed, as the last: so p.0 is at home at once.
+    """
+    stops, slow = (stop(3, 51, 79), stop(1, 81, 20)), {"commit_time": 20 * S, "commit_interval": 300 * S}
+    scenario = dies(*stops, tasks=2, strategy=slow, leaves=True, warmup_replicas=2)
+    closed = beats(2, 121 * S - MS) + 20 * S
+    moved = simulate(scenario).recoveries[2]
+    assert moved["kind"] == "reassigned"
+    assert moved["ready_at_s"] == moved["failed_at_s"] == pytest.approx(closed / S, abs=0.002)
+    assert hosts_at_end(scenario) == {"s.0": 0, "p.0": 1, "p.1": 2}
+
+
 def test_a_group_knows_of_planned_stops() -> None:
     stop = [{"kind": "planned_restart", "at": "50 s", "hosts": [1]}]
     assert load("kafka-streams-handover", {"failures": stop}).failures[0].hosts == (1,)

@@ -350,6 +350,12 @@ GROUPS = (
         (f"{MODELS}/test_consumer_group.py", "-k", "goes_home"),
     ),
     Mutation(
+        "who hands over a task joins before it is closed",
+        "any(map(grouped.closes, member.tasks))",
+        "False",
+        (f"{MODELS}/test_consumer_group.py", "-k", "joins_again"),
+    ),
+    Mutation(
         "a planned stop waits for the first commit alone",
         "        if not closing.left:",
         "        if True:",

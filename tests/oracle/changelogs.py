@@ -344,7 +344,7 @@ class Changelogs(Protocol, kind="changelog"):
                 desk.stopped = True
         elif begins and self.once and self.params.transaction_timeout:
             self._look_again(task)
-        elif desk.stopped and desk.closing is None:
+        elif desk.stopped:
             self._go_on(task)
         if desk.overdue and not begins:
             desk.overdue = False
@@ -363,6 +363,9 @@ class Changelogs(Protocol, kind="changelog"):
         task.memory.clear()
         task.open(task.inbox)
         task.serve()
+
+    def closes(self, task: Task) -> bool:
+        return self.desks[task].closing is not None
 
     def warm_up(self, task: Task, host: int | None) -> None:
         self.desks[task].copies.warm_up(host)
@@ -384,6 +387,8 @@ class Changelogs(Protocol, kind="changelog"):
         closing.left.remove(task)
 
         def go_down() -> None:
+            if any(self.desks[each].closing is not closing for each in closing.tasks):
+                return  # one has failed at this instant
             for each in closing.tasks:
                 self.desks[each].closing = None
                 self.desks[each].copies.open = False
@@ -397,7 +402,7 @@ class Changelogs(Protocol, kind="changelog"):
         for each in closing.tasks:
             desk = self.desks[each]
             desk.closing = None
-            if desk.stopped and not desk.stops:
+            if desk.stopped:
                 self._go_on(each)
         closing.stop.again()
 
@@ -514,6 +519,7 @@ class Changelogs(Protocol, kind="changelog"):
         Clock.cancel(*desk.events)
         desk.events.clear()
         if desk.closing:
+            desk.stopped = False  # it goes on when it is restored
             self._not_closed(desk.closing)
         desk.committing = desk.writing = desk.restores = desk.overdue = False
         if crash:

@@ -345,8 +345,9 @@ class Group(Part):
             self.clock.at(self.now, LISTEN, partial(self._joins, member))
 
     def _joins(self, member: Member) -> None:
-        """It has heard of the rebalance."""
-        if member.lives and member in self.members and not member.has_joined:
+        """It has heard of the rebalance; what it hands over it closes first."""
+        closes = any(self.world.protocol.closes(task) for task in member.tasks)
+        if member.lives and member in self.members and not member.has_joined and not closes:
             member.has_joined = member.rebalances = True
             for task in member.tasks:
                 self.world.protocol.rebalances(task, True, self.d.protocol == "eager")

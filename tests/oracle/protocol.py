@@ -181,6 +181,10 @@ class Protocol(Part):
     def rebalances(self, task: Task, begins: bool, eager: bool) -> None:
         """Its process has joined a rebalance, or that is over."""
 
+    def closes(self, task: Task) -> bool:
+        """Whether it commits to go down, or has, and is up still."""
+        return False
+
     def warm_up(self, task: Task, host: int | None) -> None:
         """A copy of its state follows it there; None: there are as many as there are always."""
 

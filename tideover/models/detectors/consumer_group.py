@@ -50,7 +50,8 @@ class ConsumerGroup(Detector):
     Apache Kafka: the classic group protocol (`GroupCoordinator`, `AbstractCoordinator`), with its defaults;
     KIP-62 and KIP-735 for the timeouts, KIP-345 for static members, KIP-429 for those who work on meanwhile;
     `TaskManager.commit` and `rebalanceInProgress` of Kafka Streams for commits that wait; for `eager`
-    `ConsumerCoordinator.onJoinPrepare` and `TaskManager.handleRevocation`; `HeartbeatResponseHandler` (with
+    `ConsumerCoordinator.onJoinPrepare` and `TaskManager.handleRevocation`, which `onJoinComplete`
+    calls, too, before a member that hands over tasks joins again; `HeartbeatResponseHandler` (with
     `UNKNOWN_MEMBER_ID`) and `TaskManager.handleLostAll` for who was thrown out, and lives; KIP-441
     (`TaskMovement`) for tasks that move.
     """
@@ -328,7 +329,13 @@ class Group(Watcher):
     def _learns(self, member: _Member, number: int, joined: int) -> None:
         same = member.joined == joined and number == self._rebalances
         same &= not member.pause[0] < self._kernel.now < member.pause[1]
-        if same and member.removed is None and member in self._awaited:
+        if not same or member.removed is not None or member not in self._awaited:
+            return
+        grouped = self._job.context.grouped
+        if grouped is not None and any(map(grouped.closes, member.tasks)):  # it joins behind that
+            again = self._kernel.now + self._detector.heartbeat_interval
+            self._at(again, partial(self._learns, member, number, joined))
+        else:
             self._rejoined(member)
 
     def _rejoined(self, member: _Member) -> None:

@@ -496,10 +496,13 @@ class Changelogs(Mechanism, CopyHolder, Saver, Grouped):
 
     def _go_on(self, own: _Task) -> None:
         """It has to stand still no more."""
-        if own.stopped and own.closing is None:
+        if own.stopped:
             own.stopped = False
             if own.bolt.up and not own.restoring:
                 self._do.open(own.bolt)
+
+    def closes(self, task: BoltView) -> bool:
+        return self._tasks[task].closing is not None
 
     def warm_up(self, hosts: Mapping[BoltView, int]) -> None:
         for own in self._tasks.values():
@@ -525,12 +528,14 @@ class Changelogs(Mechanism, CopyHolder, Saver, Grouped):
             own.plans.at(self._job.kernel.now, Rank.BATCH, partial(self._end, closing, down=True))
 
     def _end(self, closing: _Closing, down: bool) -> None:
-        """It goes ``down``, or not: something has failed before."""
+        """It goes ``down``, or not: something has failed before, if only at this instant."""
+        if closing.tasks[0].closing is not closing:
+            return
         for own in closing.tasks:
             own.closing = None
             if down:
                 own.changelog.close()
-            elif not own.stops:
+            else:
                 self._go_on(own)
         if down:
             closing.stop.go_down()
@@ -592,6 +597,7 @@ class Changelogs(Mechanism, CopyHolder, Saver, Grouped):
         own = self._tasks[task]
         own.plans.void()
         if own.closing is not None:
+            own.stopped = False  # it goes on when it is restored
             self._end(own.closing, down=False)
         own.committing = own.writing = own.restoring = own.overdue = False
         if outage.kind != "lose_state":  # which leaves the member what it is

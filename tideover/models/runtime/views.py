@@ -148,6 +148,10 @@ class Grouped:
         """
         raise NotImplementedError
 
+    def closes(self, task: BoltView) -> bool:
+        """Whether a task commits to go down, or has, and is up still."""
+        raise NotImplementedError
+
     def warm_up(self, hosts: Mapping[BoltView, int]) -> None:
         """Copies of the state of these tasks, and of no others, follow them on these hosts."""
         raise NotImplementedError
