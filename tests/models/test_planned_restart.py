@@ -74,6 +74,14 @@ def test_a_failure_before_the_savepoint_is_complete_ends_the_attempt() -> None:
     assert moments(run) == [("count", 8, 8), ("job", 1010, 1020)]
 
 
+def test_a_failure_at_the_instant_of_the_savepoint_ends_the_attempt_too() -> None:
+    """It is complete at 9, when count crashes: nothing is read again. At 1009 it is asked for again."""
+    crashed = crash(9, turn="before batch")
+    run = simulate(queue((planned(5, 10), crashed), 1100, snapshot_time=2), trace=True)
+    assert counted(run) == [(0, 4), (1, 7), *((n, 9 + 3 * (n - 1)) for n in range(2, 8))]
+    assert moments(run) == [("count", 9, 9), ("job", 1011, 1021)]
+
+
 def test_windows_that_end_while_it_is_down_come_out_whole() -> None:
     """Windows of 10 by marker: the first has roots 0 … 7. Down from 7 to 17, it is counted at 35, once."""
     topology = {"s": spout(**EIGHT), "count": counts("s", 3, length=10, parallelism=1)}
