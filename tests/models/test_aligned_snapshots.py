@@ -397,3 +397,19 @@ def test_advice(times: dict[str, str], said: str) -> None:
     slow = load("wordcount", [*WORD_COUNT, *(f"strategy.{key}={value}" for key, value in times.items())])
     assert any(re.search(said, text) for text in warnings(slow))
     assert not warnings(load("wordcount", WORD_COUNT))
+
+
+def test_what_a_crash_repeats_at_the_instant_of_the_last_replay_counts_for_the_crash_before() -> None:
+    """s ──▶ p (3) ──▶ q ◀── s. The crash of 5 is over with root 4, which leaves p at 20. Until then q has
+    read five roots again at 5 (latencies 0 to 4), had three as they came, and five from p (7, 9 … 15); the
+    crash of 20 makes it read all eight again at that very instant (12 to 19).
+    """
+    topology = {
+        "s": spout(**EIGHT),
+        "p": bolt("forward", {"s": "shuffle"}, 3),
+        "q": bolt("forward", {"p": "shuffle", "s": "shuffle"}),
+    }
+    scenario = job(topology, (crash(5, "p"), crash(20, "p")), 30)
+    row = simulate(scenario).recoveries[0]
+    assert row["latency_mean_ms"] == pytest.approx((10 + 55 + 124) / 21)
+    check(scenario)

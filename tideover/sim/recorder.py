@@ -233,8 +233,8 @@ class Span:
         self._step: list[tuple[Ints, Ints]] = []
 
     def goes_on(self, now: int) -> bool:
-        """Whether what is done after this instant is inside, even if nothing more is replayed."""
-        return self.end > now
+        """Whether what is done from this instant on is inside, even if nothing more is replayed."""
+        return self.end >= now
 
     def add(self, times: Ints, latency: Ints, replayed: npt.NDArray[np.bool_] | None) -> None:
         """Tuples done at ``times`` (rising); ``replayed`` marks those replayed because of the fault."""
