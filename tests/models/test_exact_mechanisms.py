@@ -22,10 +22,11 @@ from tests.oracle.random_changes import (
     planned,
     queues,
     reading,
+    rescaled,
     saved,
     together,
 )
-from tests.oracle.random_clusters import HEARD, grouped, heard, on_clusters
+from tests.oracle.random_clusters import HEARD, grouped, heard, on_clusters, regrouped, reseated
 from tests.oracle.random_worlds import overlapping, worlds
 from tideover.models.config import Scenario
 
@@ -33,6 +34,13 @@ Worlds = st.SearchStrategy[Scenario]
 PLAIN = ("none", "source_replay")
 SNAPSHOTS, RSM, STORM, FLEETS = ("aligned_snapshots",), ("rsm",), ("storm_checkpoint",), ("estorm",)
 OVER_CARDS = ("none", "source_replay", "rsm", "active_replication", "aligned_snapshots", "micro_batch")
+RESCALED = rescaled(
+    planned(
+        st.one_of(
+            heard(SNAPSHOTS), reseated(SNAPSHOTS), *(regrouped(SNAPSHOTS, where) for where in (False, True))
+        )
+    )
+)
 TOLD = ("detected_at_s", "ready_at_s", "detect_s", "delay_s", "launch_s", "prepare_s", "restart_s")
 """Of each failure; figures that ask when it was over are compared where faults say how long they last."""
 
@@ -84,6 +92,8 @@ def tried(
         *(row for one in TRIED for row in tried(f"clusters {one}", on_clusters((one,)))),
         *(row for one in HEARD for row in tried(f"heartbeats {one}", heard((one,)), 6, SHARED, happens)),
         *tried("heartbeats of what is stopped", planned(heard()), 6, SHARED, happens),
+        *tried("heartbeats in place", planned(regrouped(in_place=True)), 4, SHARED, happens),
+        *tried("heartbeats of what is rescaled", RESCALED, 6, LONG, happens),
         *tried("groups", grouped(), 8, SHARED, happens),
         *tried("groups with changelogs", grouped(("changelog",)), 8, SHARED),
         *tried("groups that are stopped", planned(grouped(("changelog",))), 6, SHARED),

@@ -177,6 +177,8 @@ class Listener(Part):
         self.waiting: list[Process] = []  # who is launched by the next deployment that does not fail
         self.job_ready: list[simpy.Event] = []
         self.seats = Seats(world) if self.detector.restart_on == "free_slot" else None
+        self.reserve = [0] * getattr(world.scenario.hosts, "reserve", 0)  # when each can replace another
+        self.places: dict[tuple[int, int], int] = {}  # by outage and host: when it is there again, or another
 
     def start(self) -> None:
         layout = self.layout
@@ -218,15 +220,25 @@ class Listener(Part):
         process.state, process.missed, process.dropped = "dead", missed, False
         process.deaths += 1
         seats, thing = self.seats, process.thing
-        process.usable = process.there = 0 if seats is None else seats.usable(thing)
+        host = thing.host if isinstance(thing, Task) else self.world.scenario.strategy.acker_host
+        usable = self._replaced(host, outage) if seats is None else seats.usable(thing)
+        process.usable = process.there = usable
         if self.detector.replacement is not None and (seats is None or thing not in seats.kept):
             process.there = max(self.now, process.usable) + self._registers(process, outage)
         self.world.outages.again(thing)
         if process.overdue:
             self.clock.at(self.now, LISTEN, partial(self._drop, process, process.deaths))
-        host = thing.host if isinstance(thing, Task) else self.world.scenario.strategy.acker_host
         if self.detector.connection is not None and not self.layout.breaks(outage.fault, host):
             self._is_seen_to_die(process, outage)
+
+    def _replaced(self, host: int, outage: Outage) -> int:
+        """When a host that has failed is repaired, or one in reserve, if that is sooner."""
+        place, repaired = (outage.number, host), self.now + outage.fault.out_of_order
+        if place not in self.places and outage.fault.out_of_order:
+            self.reserve.append(repaired)
+            self.reserve.sort()
+            self.places[place] = max(self.now, self.reserve.pop(0))
+        return self.places.get(place, 0)
 
     def _is_seen_to_die(self, process: Process, outage: Outage) -> None:
         """By its peers, and by those whose requests do not reach it."""

@@ -8,11 +8,12 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from tideover.models.config import Scenario
+from tideover.models.config import Scenario, deployment_of
 from tideover.models.job.arrivals import Periodic
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, MachineType, SpoutConfig
 from tideover.models.job.groupings import GROUPINGS
+from tideover.models.job.placements import PlacementError
 from tideover.models.job.sinks import TransactionalSink
 from tideover.models.job.spouts import Kafka, Kestrel, Source
 from tideover.models.job.stores import Backend, Disk, Memory, Redis, RocksDB
@@ -464,7 +465,16 @@ def rescaled(draw: st.DrawFn, scenarios: Worlds) -> Scenario:
             some = {n: draw(st.integers(1, number)) for n, number in most.items() if draw(st.integers(0, 3))}
             each = each.model_copy(update={"parallelism": some})
         failures.append(each)
-    return found.model_copy(update={"topology": topology, "failures": tuple(failures)})
+    return placed(found.model_copy(update={"topology": topology, "failures": tuple(failures)}))
+
+
+def placed(found: Scenario) -> Scenario:
+    """It, if its machines have room for all of its tasks."""
+    try:
+        deployment_of(found)
+    except PlacementError:
+        assume(False)
+    return found
 
 
 def _of_roots(topology: dict[str, Config], name: str) -> bool:

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hypothesis import assume
 from hypothesis import strategies as st
 
 from tideover.models.config import Scenario, deployment_of
 from tideover.models.detectors.base import DETECTORS, RESTARTS
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import MachineType
-from tideover.models.job.placements import PLACEMENTS, Place, PlacementError
+from tideover.models.job.placements import PLACEMENTS, Place
 from tideover.sim.faults import FAULTS, Fault, MachineFault
 from tideover.sim.registry import kind_of
 
 from .faults import hosts_of
 from .layout import MACHINES
 from .making import TICK, TICK_MS, times
-from .random_changes import longer, networks
+from .random_changes import longer, networks, placed
 from .random_worlds import STRATEGY_NAMES, overlapping, worlds
 from .worlds import ms
 
@@ -175,10 +174,7 @@ def on_clusters(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -
     }
     failures = tuple(draw(elsewhere(fault, cluster)) for fault in base.failures)
     found = base.model_copy(update={"hosts": cluster, "topology": topology, "failures": failures})
-    try:
-        at = deployment_of(found).hosts
-    except PlacementError:
-        assume(False)
+    at = deployment_of(placed(found)).hosts
     together = len({(name, task, host) for (name, task, _), host in at.items()}) < len(at)
     if together or draw(st.integers(0, 3)):  # by hand, no two replicas of a task may be on one host
         return found
@@ -270,7 +266,8 @@ def on_free_slots() -> st.SearchStrategy[Any]:
 
 
 @st.composite
-def regrouped(draw: st.DrawFn, strategies: tuple[str, ...] = HEARD) -> Scenario:
-    """The same without cards, on clusters with racks and slots."""
+def regrouped(draw: st.DrawFn, strategies: tuple[str, ...] = HEARD, in_place: bool = False) -> Scenario:
+    """The same without cards, on clusters with racks and slots; ``in_place``: tasks wait for their hosts."""
     found = draw(on_clusters(strategies).filter(lambda one: one.failures))
-    return noticed(found, 50, repaired(draw), detector=draw(on_free_slots()))
+    detector = draw(listening() if in_place else on_free_slots())
+    return noticed(found, 50, repaired(draw), detector=detector)

@@ -446,7 +446,7 @@ class PlannedRestart(Fault):
         if self.drain and draft.strategy is not None and draft.strategy.needs.log:
             message = f"{draft.strategy.kind} reads a log, in which all that comes waits: leave it out"
             yield ("drain",), message
-        if self.parallelism and draft.detector is not None and not draft.detector.by_fault:
+        if self.parallelism and draft.detector is not None and not draft.detector.rescales:
             message = f"does not go with detector: {draft.detector.kind}; leave it, or the detector, out"
             yield ("parallelism",), message
         for name, working in self.parallelism.items():

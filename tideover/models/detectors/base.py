@@ -38,6 +38,8 @@ class Detector(Part):
     """Whether each fault says itself how long detection and restart take."""
     each_alone: ClassVar[bool] = False
     """Whether it brings tasks back one by one: it does not go with a job that fails as one."""
+    rescales: ClassVar[bool] = False
+    """Whether planned stops may change numbers of tasks."""
     false_detections: ClassVar[bool] = False
     """Whether it launches what it takes for dead anew, as after a failure of the kind ``false_detection``."""
 
@@ -59,7 +61,7 @@ class Detector(Part):
 class Given(Detector):
     """Each fault's own ``detection`` and ``restart``: what a scenario without ``detector`` has."""
 
-    by_fault = True
+    by_fault = rescales = True
 
     def watch(self, job: Job) -> Watch:
         return Watch()

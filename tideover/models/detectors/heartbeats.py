@@ -79,6 +79,7 @@ class Heartbeats(Detector):
         {"restart_on", "connection", "rpc_failure_threshold", "failed_deployment", "replacement"}
     )
     false_detections: ClassVar[bool] = True
+    rescales: ClassVar[bool] = True
 
     interval: Positive = setting("distance of two heartbeats of a process", 10 * 10**9)
     timeout: Positive = setting("silence after which a process counts as dead; at least interval", 50 * 10**9)

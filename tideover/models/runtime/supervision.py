@@ -450,7 +450,7 @@ class Supervisor:
         end = (lambda channel: channel.keep(outage.number)) if lose else None
         self.links.strike(outage, between, begin, end, holds=True)
         for task in self._tasks:
-            if task.up:
+            if task.up and not task.idle:
                 self.watch.unheard(task, outage.ready_at, between)
 
     def slow_links(self, outage: Outage, between: Between, factors: tuple[float, float]) -> None:
