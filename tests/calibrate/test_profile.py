@@ -89,6 +89,9 @@ def test_a_profile_says_which_rates_and_triggers_were_measured(tmp_path):
         "cores": "2 to 4",
         "parallelism": "2",
     }
+    counts = [replace(plain.setup, pipeline="running_count", keys=keys) for keys in (7000, 100)]
+    counted = [replace(plain, setup=setup) for setup in counts]
+    assert profile.conditions(counted[0].condition, counted)["keys"] == {"low": 100, "high": 7000}
     assert read(tmp_path / "a.yaml").ranges == {"rate": (7.0, 2e6), "interval": (500_000_000, 1_000_000_000)}
 
 
@@ -104,6 +107,13 @@ def test_built_in_profiles_know_how_java_was_set():
     told = list(prediction._other_conditions(more, again("micro-batch-word-count")))
     assert told == [
         "profile micro-batch-word-count: parallelism is 4, but measured was 2: the profile may not hold"
+    ]
+    beyond = tideover.load("running-count", ["topology.events.keys=2000000", "trigger=2 s"])
+    assert list(prediction._beyond(beyond, again("micro-batch-running-count"))) == [
+        "profile micro-batch-running-count: the interval is 2 s, but measured was 1 s: "
+        "the prediction extrapolates",
+        "profile micro-batch-running-count: keys is 2000000, but measured was 100 to 1000000: "
+        "the profile may not hold",
     ]
     as_measured = tideover.load("micro-batch", ["conditions.jvm=shipped"])
     assert not list(prediction._other_conditions(as_measured, again("micro-batch-word-count")))

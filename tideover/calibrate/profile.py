@@ -151,10 +151,13 @@ def ranges(condition: Condition, episodes: Iterable[Episode]) -> dict[str, dict[
 
 
 def conditions(condition: Condition, episodes: Iterable[Episode]) -> dict[str, Any]:
-    """What else they were measured under: how Java was set, and how many cores and tasks a stage had."""
+    """What else they were measured under: Java's settings, cores, tasks of a stage, and keys of a count."""
     setups = [e.setup for e in episodes if e.condition[:2] == condition[:2]]
     found: dict[str, Any] = {"jvm": sorted({setup.jvm for setup in setups})}
-    for name, column in (("cores", "cores"), ("parallelism", "partitions")):
+    columns = {"cores": "cores", "parallelism": "partitions"}
+    if condition.pipeline == "running_count":
+        columns["keys"] = "keys"
+    for name, column in columns.items():
         low, *more = sorted({getattr(setup, column) for setup in setups})
         found[name] = {"low": low, "high": more[-1]} if more else low
     return found

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tideover.models.advice import overloaded, waits
 from tideover.models.config import Scenario
 from tideover.models.job.components import SpoutConfig
+from tideover.models.job.spouts import Keys
 from tideover.models.schema import named
 from tideover.models.simulation import simulate
 from tideover.scenarios.errors import ScenarioError
@@ -112,12 +113,17 @@ def _beyond(scenario: Scenario, profile: Profile) -> Iterator[str]:
 
 def _other_conditions(scenario: Scenario, profile: Profile) -> Iterator[str]:
     """Where the job runs under other conditions than its profile was measured under. How many tasks the bolts
-    have that it gives values to is known, if the scenario does not say otherwise.
+    have that it gives values to, and how many keys there are, is known, if the scenario does not say
+    otherwise.
     """
     taken = scenario.profile.taken if scenario.profile else {}
     bolts = {key.split(".")[1] for key in taken if key.startswith("topology.")}
-    tasks = [c.parallelism for name, c in scenario.topology.items() if name in bolts]
-    known = {"parallelism": max(tasks)} if tasks and "parallelism" in profile.conditions else {}
+    spouts = [c.spout for c in scenario.topology.values() if isinstance(c, SpoutConfig)]
+    seen = {
+        "parallelism": [c.parallelism for name, c in scenario.topology.items() if name in bolts],
+        "keys": [spout.keys for spout in spouts if isinstance(spout, Keys)],
+    }
+    known = {name: max(seen[name]) for name in seen if seen[name] and name in profile.conditions}
     for name, value in (known | scenario.conditions).items():
         measured = profile.conditions.get(name)
         if measured is None:

@@ -66,7 +66,8 @@ class Measured(NamedTuple):
     def __str__(self) -> str:
         if self.low is None or self.high is None:
             return listed([value if isinstance(value, str) else f"{value:g}" for value in self.values])
-        return f"{self.low:g}" if self.low == self.high else f"{self.low:g} to {self.high:g}"
+        low, high = f"{self.low:.12g}", f"{self.high:.12g}"
+        return low if low == high else f"{low} to {high}"
 
 
 DRIVER = "driver"
