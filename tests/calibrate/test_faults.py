@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.calibrate import campaigns
-from tideover.calibrate import comparison, counterpart
+from tideover.calibrate import calibration, comparison, counterpart
 from tideover.calibrate import fits as fitting
 from tideover.calibrate.comparison import correctness, fit, pairs, ranking, timelines
 from tideover.calibrate.counterpart import Faults, noisy, predicted, simulated
@@ -289,3 +289,38 @@ def test_run_and_calibrate_tell_the_same_catch_up_and_gap(kind, at):
     late = row["catch_up_s"] - told["catch_up_s"]
     assert 0 <= late <= 0.01
     assert row["output_gap_s"] == pytest.approx(told["output_gap_s"], abs=1e-6)
+
+
+@pytest.mark.parametrize(("behind", "says"), [(0.0, True), (0.8, True), (1.2, False), (20.0, False)])
+def test_a_query_that_has_not_caught_up_is_known_before_its_fault(behind, says):
+    """Batches as long as their interval of 1 s leave the rows of 2 s, just before an output; these leave
+    those of ``behind`` s more. What comes after the fault says nothing of it.
+    """
+    episode, _ = killed("kill_driver", 12.3)
+    outputs = np.arange(3.0, episode.end_s)
+    rate, emitted = episode.rate_per_s, np.array([0.0, episode.end_s])
+    seen = BacklogCurve(outputs, rate * (outputs - 1 - behind), (emitted, rate * emitted))
+    until = outputs < episode.fault.at_s
+    silent = BacklogCurve(outputs[until], seen.done[until], seen.emitted)
+    assert [replace(episode, curve=curve).caught_up for curve in (seen, silent)] == [says, says]
+
+
+def test_what_strikes_a_backlog_is_left_out_and_named(monkeypatch):
+    """All is as without it, but that it is said, and that its counts are looked at."""
+    plain, _ = steady_episode()
+    kills = [killed("kill_executor", at, number=i)[0] for i, at in enumerate((12.1, 12.6), 1)]
+    late, seen = kills[0].fault.at_s, kills[0].curve
+    out = (seen.outputs < late - 5) | (seen.outputs > late)
+    behind = BacklogCurve(seen.outputs[out], seen.done[out], seen.emitted)
+    tables = campaigns.steady("s", (2000,) * 4, lambda rows: 0.25, length=34.0)
+    found = [plain, *kills]
+    made = []
+    for others in ([], [replace(kills[0], number=3, curve=behind)]):
+        monkeypatch.setattr(calibration, "episodes", lambda _, others=others: [*found, *others])
+        made.append(calibration.analyse(tables, silent))
+    without, with_it = made
+    assert without.warnings == ()
+    assert with_it.warnings == ("left out, as the query had not caught up before the fault: s/3",)
+    for name in ("pairs", "parameters", "timelines"):
+        pd.testing.assert_frame_equal(with_it.frames[name], without.frames[name])
+    assert [one.frames["correctness"]["kills"].tolist() for one in made] == [[2], [3]]

@@ -54,7 +54,8 @@ def analyse(tables: Mapping[str, pd.DataFrame], progress: Progress) -> Calibrati
     """Fit the tables of a campaign, and compare what the fits predict with what was measured; raises
     NothingToFit if no episode has batches enough.
     """
-    found = episodes(tables)
+    every = episodes(tables)
+    found = [e for e in every if e.caught_up]
     fits = comparison.fit(found, SEED, lambda done, what: progress(0.4 * done, what))
     if not fits.costs:
         raise NothingToFit(_too_few(tables, found))
@@ -69,8 +70,8 @@ def analyse(tables: Mapping[str, pd.DataFrame], progress: Progress) -> Calibrati
         **{name: str(first[name]) for name in same if name in sessions},
         "tideover": __version__,
         "sessions": len(sessions),
-        "episodes": len(found),
-        "kills": sum(e.fault.kind.startswith("kill") for e in found),
+        "episodes": len(every),
+        "kills": sum(e.fault.kind.startswith("kill") for e in every),
         "seed": int(first["seed"]),
     }
     frames = {
@@ -78,7 +79,7 @@ def analyse(tables: Mapping[str, pd.DataFrame], progress: Progress) -> Calibrati
         "parameters": profile.parameters(fits),
         "timelines": comparison.timelines(found, fits),
         "ranking": comparison.ranking(pairs),
-        "correctness": comparison.correctness(found, tables["episodes"], fits),
+        "correctness": comparison.correctness(every, tables["episodes"], fits),
     }
     wait = float(sessions["locality_wait_s"].max())
     texts = {}
@@ -86,7 +87,7 @@ def analyse(tables: Mapping[str, pd.DataFrame], progress: Progress) -> Calibrati
         data = profile.profile(name, condition, fits, provenance, wait)
         measured = {f.__name__: f(condition, found) for f in (profile.ranges, profile.conditions)}
         texts[name] = profile.text(data | measured, width=110)
-    return Calibration(frames, texts, provenance, tuple(_warnings(tables, found, fits)))
+    return Calibration(frames, texts, provenance, tuple(_warnings(tables, every, fits)))
 
 
 def _too_few(tables: Mapping[str, pd.DataFrame], found: list[Episode]) -> str:
@@ -108,14 +109,16 @@ def failures(tables: Mapping[str, pd.DataFrame]) -> list[str]:
     return [f"left out: {str(reason).splitlines()[0].removesuffix(PRINTED)}" for reason in reasons]
 
 
-def _warnings(tables: Mapping[str, pd.DataFrame], found: list[Episode], fits: Fits) -> list[str]:
+def _warnings(tables: Mapping[str, pd.DataFrame], every: list[Episode], fits: Fits) -> list[str]:
     said = failures(tables)
-    disturbed = [e.name for e in found if e.others_cores > DISTURBED]
+    if behind := [e.name for e in every if not e.caught_up]:
+        said.append(f"left out, as the query had not caught up before the fault: {', '.join(behind)}")
+    disturbed = [e.name for e in every if e.others_cores > DISTURBED]
     if disturbed:
         said.append(
             f"other programs were at work in {', '.join(disturbed)}: the fit leaves them out, if others of "
             "their kind were not disturbed"
         )
-    for strategy, fault in sorted({e.kind for e in found if fits.of(e) is None}):
+    for strategy, fault in sorted({e.kind for e in every if fits.of(e) is None}):
         said.append(f"{fault} under {strategy} has no episode to be fitted on: it is not predicted")
     return said

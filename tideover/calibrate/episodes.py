@@ -97,6 +97,12 @@ def output_gap(curve: BacklogCurve, failed: float, until: float) -> float | None
     return float((ends - starts)[counted].max()) if counted.any() else None
 
 
+def normal(curve: BacklogCurve, since: float, failed: float) -> float:
+    """The 99th percentile of the backlog in [since, failed), before a fault; NaN: that is empty."""
+    before = curve.backlog(np.arange(since, failed, STEP))
+    return float(np.quantile(before, 0.99)) if len(before) else NAN
+
+
 def catch_up(curve: BacklogCurve, since: float, failed: float, until: float) -> float | None:
     """From the fault to the first output from which on the backlog stays normal (s); None: not by ``until``.
 
@@ -105,11 +111,10 @@ def catch_up(curve: BacklogCurve, since: float, failed: float, until: float) -> 
     percentile of its backlog in [since, failed), for its rate is constant, and real batches vary. If the
     backlog stays normal from the fault on, there was nothing to catch up with: 0.
     """
-    before = curve.backlog(np.arange(since, failed, STEP))
+    most = curves.SLACK * normal(curve, since, failed)
     after = curve.outputs[(curve.outputs > failed) & (curve.outputs <= until)]
-    if not len(before) or not len(after):
+    if np.isnan(most) or not len(after):
         return None
-    most = curves.SLACK * float(np.quantile(before, 0.99))
     at = np.arange(failed, until, STEP)
     back = curves.first_calm(curve.backlog(at) > most, 0, 0)
     if not back:
@@ -124,6 +129,10 @@ DISTURBED = 0.5
 """Cores busy with other programs at which an episode is no basis for a fit."""
 SETTLE = 1.0
 """Seconds after the begin of an episode in which batches still have the rate of the one before."""
+CAUGHT_UP = 3.0
+"""A query that has more than the rows of so many trigger intervals before it has not caught up. One that
+keeps up has those of the batch under way and those since, which are two, and batches vary.
+"""
 
 BATCH = ["life", "run", "batch"]
 """What names a batch within a session and query."""
@@ -291,12 +300,26 @@ class Episode:
         during = self.other_batches[(began > self.fault.at_s) & (began <= self.fault.ready_s)]
         return _log_durations(during) - before.mean() if len(before) else before
 
+    @property
+    def since_s(self) -> float:
+        """From when on what is seen before the fault is normal."""
+        return max(self.begin_s + SETTLE, self.fault.at_s - PRE)
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether the query had caught up, when its fault struck, with what had been before that: else its
+        silence and its catch-up are not of this fault alone, nor is its backlog before it what is normal.
+        """
+        if self.fault.kind == "none":
+            return True
+        most = CAUGHT_UP * self.setup.trigger_s * self.rate_per_s
+        return normal(self.curve, self.since_s, self.fault.at_s) <= most
+
     def figures(self) -> Figures:
         """What was measured: the figures that predictions are compared with."""
-        begin = self.begin_s + SETTLE
         if self.fault.kind != "none":
-            at = self.fault.at_s
-            return recovery(self.curve, max(begin, at - PRE), at, self.end_s, CALM)
+            return recovery(self.curve, self.since_s, self.fault.at_s, self.end_s, CALM)
+        begin = self.begin_s + SETTLE
         found: Figures = {}
         batches = self.settled()
         if len(batches):

@@ -18,12 +18,12 @@ from tideover.calibrate.episodes import (
     NAN,
     PRE,
     SETTLE,
-    STEP,
     BacklogCurve,
     Figures,
     Floats,
     emitted,
     new_outputs,
+    normal,
     recovery,
 )
 from tideover.calibrate.fits import Law, fluid_law
@@ -89,8 +89,7 @@ class Kill:
     @property
     def settled(self) -> bool:
         """Whether the job had caught up before the kill with what had been before that."""
-        before = self.curve.backlog(np.arange(self.since_s, self.at_s, STEP))
-        return bool(np.quantile(before, 0.99) <= SETTLED_S * self.rate_per_s)
+        return normal(self.curve, self.since_s, self.at_s) <= SETTLED_S * self.rate_per_s
 
     @property
     def age_s(self) -> float:
