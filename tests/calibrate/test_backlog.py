@@ -169,6 +169,15 @@ def test_what_does_not_vary_is_not_identified():
     assert (varied.rows_vary, varied.state_varies) == (True, False)
 
 
+def test_a_query_that_replays_costs_what_one_with_a_checkpoint_does():
+    """One rate alone tells no cost of a row: those of the other tell it. Two queries at a time are apart."""
+    rates = {"micro_batch": (2000, 9000), "source_replay": (3000,), "active_replication": (3000,)}
+    parts = [campaigns.steady(s, r, lambda rows: 0.2 + 2e-5 * rows, strategy=s) for s, r in rates.items()]
+    found = {c.strategy: fit for c, fit in fitted(campaigns.joined(*parts)).items()}
+    assert found["source_replay"].costs == found["micro_batch"].costs
+    assert {strategy for strategy, fit in found.items() if fit.rows_vary} == {"micro_batch", "source_replay"}
+
+
 def width(found, value=5.0):
     low, high = found.interval(np.array([value]))
     return high - low

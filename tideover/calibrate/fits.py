@@ -140,7 +140,7 @@ class CostFit:
 
 
 def fit_costs(episodes: Sequence[Episode], rng: np.random.Generator) -> dict[Condition, CostFit]:
-    """Costs by condition, from episodes that are not held out.
+    """Costs by condition, from episodes of the same query that are not held out.
 
     Each episode counts once, by its mean batch. The bootstrap is Bayesian (Rubin, *The Bayesian Bootstrap*,
     Annals of Statistics 9(1), 1981): episodes get random weights, none is left out, so few of them suffice.
@@ -148,12 +148,17 @@ def fit_costs(episodes: Sequence[Episode], rng: np.random.Generator) -> dict[Con
     found = {}
     known = [e for e in episodes if e.fitted and len(e.settled()) >= LEAST_BATCHES]
     for condition in sorted({e.condition for e in known}):
-        mine = [e for e in known if e.condition == condition]
+        mine = [e for e in known if _same_query(e.condition) == _same_query(condition)]
         noise = np.concatenate([e.noise() for e in mine])
         deviation = float(np.sqrt((noise**2).sum() / max(1, len(noise) - len(mine))))
         table = pd.DataFrame([_means(e) for e in mine])
         found[condition] = costs_of(table, mine[0].setup.partitions, rng, np.arange(len(mine)), deviation)
     return found
+
+
+def _same_query(condition: Condition) -> Condition:
+    """Until something fails a query that replays its source is one that has a checkpoint (`real.driver`)."""
+    return condition._replace(strategy="micro_batch") if condition.strategy == "source_replay" else condition
 
 
 def costs_of(
