@@ -324,3 +324,22 @@ def test_what_strikes_a_backlog_is_left_out_and_named(monkeypatch):
     for name in ("pairs", "parameters", "timelines"):
         pd.testing.assert_frame_equal(with_it.frames[name], without.frames[name])
     assert [one.frames["correctness"]["kills"].tolist() for one in made] == [[2], [3]]
+
+
+@pytest.mark.parametrize(
+    ("executor", "stage", "result", "late"),
+    [("1", "map", "TaskKilled", 1.7), ("1", "reduce", "TaskKilled", None), ("2", "reduce", "Success", 1.7)],
+)
+def test_a_worker_that_reads_is_told_from_its_executor(executor, stage, result, late):
+    """A task that reads takes 1.7 s longer: on an executor that was there before if one was stopped on it,
+    and on a new one if the process runs already.
+    """
+    episode, costs = killed("kill_executor", 12.3)
+    at = episode.fault.at_s
+    old = campaigns.task_row("s", 1, "map", episode.begin_s, "1")
+    before = campaigns.task_row("s", 900, stage, at + 0.1, executor) | {"result": result}
+    first = campaigns.task_row("s", 901, "map", at + 2, executor, 1.7)
+    episode = replace(episode, tasks=pd.concat([episode.tasks, pd.DataFrame([old, before, first])]))
+    assert episode.worker_again_s() == pytest.approx(late or np.nan, nan_ok=True)
+    fitted = fault_fits((episode, costs))["micro_batch", "kill_executor"].faults
+    assert fitted.worker_cold_s == pytest.approx(late or np.nan, nan_ok=True)

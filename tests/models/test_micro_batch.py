@@ -39,7 +39,17 @@ TIMES: dict[str, float] = {
     "resubmit_time": 7,
     "recovery_time": 5,
 }
-OTHERS = ("poll_interval", "state_cost", "reload_cost", "executor_cold", "state_cold", "cold_time")
+OTHERS = (
+    *(
+        "poll_interval",
+        "state_cost",
+        "reload_cost",
+        "executor_cold",
+        "state_cold",
+        "worker_cold",
+        "cold_time",
+    ),
+)
 FIRST = [(n, 161) for n in range(10)]
 """(root, when) of the first batch, if nothing fails."""
 
@@ -270,6 +280,32 @@ def test_a_new_executor_is_cold() -> None:
     """The same, but p.0, the first task on the new executor, takes 50 more."""
     done = run((executor_lost(162, restart=100),), until=440, executor_cold=50)
     assert [b[1] for b in batches(done)] == [161, 291, 425]
+
+
+@pytest.mark.parametrize(
+    ("moment", "cold", "visible"),
+    [(110, {}, 201), (110, {"worker_cold": 30}, 231), (130, {"worker_cold": 30}, 227)],
+)
+def test_a_worker_ends_with_its_task(moment: float, cold: dict[str, float], visible: float) -> None:
+    """Host 1 is lost; 3 later the query starts anew, on host 0 alone: p.0, p.1, count.0, count.1. At 110 both
+    p were stopped: 118 + (10 + 11) + 10 + (14 + 22) + 14 + 2, and the new p.0 waits for a worker. At 130 they
+    had ended: 138 + (10 + 13) + 10 + (14 + 26) + 14 + 2.
+    """
+    lost = executor_lost(moment, host=1)
+    done = run((lost,), until=290, recovery="replay", recovery_time=0, executor_cold=50, **cold)
+    assert batches(done)[0][1] == visible
+    whole(done)
+
+
+def test_a_state_comes_before_the_worker() -> None:
+    """As at 110 before, but host 1 is back at 175, and count.1, from 179 on, is the first task there: it
+    waits for the process (50 - 30) and its state (20), and p.1 of the next batch, from 243 on, for the worker
+    alone.
+    """
+    lost = executor_lost(110, host=1, restart=62)
+    cold = {"executor_cold": 50, "worker_cold": 30, "state_cold": 20}
+    done = run((lost,), until=360, recovery="replay", recovery_time=0, **cold)
+    assert batches(done)[:2] == [(113, 235, 238, 11), (238, 323, 326, 12)]
 
 
 # -- the driver is lost --------------------------------------------------------------------------------------

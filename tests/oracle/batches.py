@@ -179,6 +179,7 @@ class MicroBatches(Protocol, kind="micro_batch"):
             "reload_time": make.ns(0, 0, 2),
             "reload_cost": make.ns(0, 0, 1),
             "executor_cold": make.ns(0, 0, 4),
+            "worker_cold": make.some(None, None, 0, TICK, 2 * TICK),
             "state_cold": make.ns(0, 0, 3),
             "locality_wait": make.ns(0, 0, 5, 20),
             "resubmit_time": make.ns(0, 0, 2),

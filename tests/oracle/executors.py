@@ -182,13 +182,21 @@ class Scheduler(Part):
             job.again = job.ran[0].outage
         self._wake(time)
 
+    def _cold(self, job: Job, executor: Executor) -> int:
+        """What starts with the job: the executor, a worker for jobs without state, a store for the others."""
+        p, ready = self.params, executor.store if job.stateful else executor.warm
+        if ready:
+            return 0
+        if p.worker_cold is None:
+            first = 0 if executor.warm else p.executor_cold
+            return max(first, p.state_cold) if job.stateful else first
+        started = executor.warm or executor.store
+        rest = 0 if started else max(0, p.executor_cold - p.worker_cold)
+        return rest + (p.state_cold if job.stateful else p.worker_cold)
+
     def _run_job(self, job: Job, executor: Executor) -> None:
         p, now = self.params, self.now
-        cold = reload = 0
-        if not job.stateful:
-            cold = 0 if executor.warm else p.executor_cold
-        elif not executor.store:
-            cold = p.state_cold if executor.warm else max(p.executor_cold, p.state_cold)
+        cold, reload = self._cold(job, executor), 0
         time = cold + p.task_time + job.work
         load = (
             job.home is not None and job.stateful and (job.home != executor.now or job.loaded != job.spoilt)
@@ -332,7 +340,10 @@ class Scheduler(Part):
         self.on = self.begun = False
         for job in self.jobs.values():
             if job.running and job.ran is not None and alive(job.ran):
-                job.ran[0].running -= 1
+                executor = job.ran[0]
+                executor.running -= 1
+                if not job.stateful and self.params.worker_cold is not None:
+                    executor.warm = False
             job.running, job.home, job.loaded = 0, None, job.spoilt
 
     def die(self, outage: int) -> None:

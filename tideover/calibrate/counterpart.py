@@ -66,6 +66,7 @@ class Faults:
     stop_s            by how much that is later if a batch has to be stopped first
     executor_cold_s   of the first task of an executor that has started
     state_cold_s      of the first stateful task there
+    worker_cold_s     the part of executor_cold_s that is the worker which reads; NaN: not known
     cold_s            of the first batch of a query that has started
     slowdown          how many times as long the other query's batches last until what was hit has restarted:
                       a restart needs processors, too
@@ -78,6 +79,7 @@ class Faults:
     stop_s: float = 0.0
     executor_cold_s: float = 0.0
     state_cold_s: float = 0.0
+    worker_cold_s: float = episodes.NAN
     cold_s: float = 0.0
     slowdown: float = 1.0
     noise: float = 0.0
@@ -154,6 +156,8 @@ def scenario(episode: episodes.Episode, costs: Costs, faults: Faults) -> Scenari
         "cold_time": exact(faults.cold_s),
         "output_mode": "update",
     }
+    if np.isfinite(faults.worker_cold_s):
+        strategy["worker_cold"] = exact(faults.worker_cold_s)
     if setup.strategy == "source_replay":
         stop = 0.0 if np.isnan(episode.fault.in_batch_s) else faults.stop_s
         strategy |= {"recovery": "replay", "recovery_time": exact(faults.recovery_s + stop)}

@@ -262,8 +262,8 @@ class Episode:
         none ran there. A stateful task counts only where a task that reads has run before.
         """
         mean = self.stages()[stage]
-        done = self.tasks[self.tasks["result"] == "Success"].sort_values("launch_s")
-        done = done[done["life"] == done[done["launch_s"] < self.fault.at_s]["life"].max()]
+        done = self._tasks_of_life()
+        done = done[done["result"] == "Success"]
         late = []
         for _, mine in done.groupby("executor"):
             first = mine[mine["stage"] == stage].head(1)
@@ -272,6 +272,27 @@ class Episode:
             warm = (joined < began) == (stage == "reduce")
             if new and warm and began < self.end_s:
                 late.append(float((first["finish_s"] - first["launch_s"]).iloc[0]) - mean)
+        return max(0.0, float(np.mean(late))) if late else NAN
+
+    def _tasks_of_life(self) -> pd.DataFrame:
+        """Tasks of the driver that lives at the fault, as they were launched."""
+        life = self.tasks[self.tasks["launch_s"] < self.fault.at_s]["life"].max()
+        return self.tasks[self.tasks["life"] == life].sort_values("launch_s")
+
+    def worker_again_s(self) -> float:
+        """By how much (s) a task that reads is longer where one was stopped with the query, or where only
+        others have run before: the worker that reads has to start. NaN: there was none.
+        """
+        late = []
+        for _, mine in self._tasks_of_life().groupby("executor"):
+            after = mine[mine["finish_s"] > self.fault.at_s]
+            read = after[(after["stage"] == "map") & (after["result"] == "Success")].head(1)
+            began = float(read["launch_s"].min())
+            earlier = after[after["finish_s"] <= began]
+            new = len(after) == len(mine)
+            stopped = (earlier["stage"] == "map") & (earlier["result"] == "TaskKilled")
+            if began < self.end_s and (stopped.any() or (new and len(earlier))):
+                late.append(float((read["finish_s"] - read["launch_s"]).iloc[0]) - self.stages()["map"])
         return max(0.0, float(np.mean(late))) if late else NAN
 
     def first_batch_late_s(self) -> float:

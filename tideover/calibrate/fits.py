@@ -364,6 +364,7 @@ def _from_stamps(
     lost = kind == "kill_executor"
     reading = np.array([e.first_task_s("map") for e in episodes if lost])
     counting = np.array([e.first_task_s("reduce") for e in episodes if lost])
+    again = np.array([e.worker_again_s() for e in episodes if lost])
     anew = lost and strategy == "source_replay"
     first_batch = np.array([e.first_batch_late_s() for e in episodes if anew])
     every = []
@@ -378,6 +379,8 @@ def _from_stamps(
         if lost:
             state_cold_s = _mean(counting, w) or known.state_cold_s
             found = replace(found, executor_cold_s=_mean(reading, w), state_cold_s=state_cold_s)
+            if np.isfinite(again).any():
+                found = replace(found, worker_cold_s=_mean(again, w))
         if anew:
             idle = _mean(restart, w * ~busy) if (~busy).any() else found.restart_s
             stop = max(0.0, _mean(restart, w * busy) - idle) if busy.any() else 0.0

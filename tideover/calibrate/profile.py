@@ -83,6 +83,7 @@ MEANING = {
     "service": "a row, in the task that reads it",
     "executor_cold": "first task of an executor that has started",
     "state_cold": "first stateful task of an executor that has started",
+    "worker_cold": "part of executor_cold: the worker that reads starts",
     "recovery_time": "a query without state starts anew",
     "cold_time": "first batch of a driver that has started",
     "detection": "from the fault until it is noticed",
@@ -206,6 +207,8 @@ def _flat(condition: Condition, costs: Costs, faults: Mapping[str, Faults]) -> d
     if "kill_executor" in faults:
         found[f"{STRATEGY}.executor_cold"] = faults["kill_executor"].executor_cold_s
         found[f"{STRATEGY}.state_cold"] = faults["kill_executor"].state_cold_s
+        if np.isfinite(faults["kill_executor"].worker_cold_s):
+            found[f"{STRATEGY}.worker_cold"] = faults["kill_executor"].worker_cold_s
     lost, driver = faults.get("kill_executor", Faults()), faults.get("kill_driver", Faults())
     if condition.strategy == "source_replay" and "kill_executor" in faults:
         found[f"{STRATEGY}.recovery_time"] = lost.recovery_s

@@ -60,7 +60,8 @@ class BatchRerun(batch_rerun.BatchRerun):
         plan_time: Duration = "0 s", task_time: Duration = "0 s", cores: int = 1,
         state_time: Duration = "0 s", state_cost: Duration = "0 s", output_time: Duration = "0 s",
         commit_time: Duration = "0 s", reload_time: Duration = "0 s", reload_cost: Duration = "0 s",
-        executor_cold: Duration = "0 s", state_cold: Duration = "0 s", locality_wait: Duration = "3 s",
+        executor_cold: Duration = "0 s", state_cold: Duration = "0 s",
+        worker_cold: Duration | None = None, locality_wait: Duration = "3 s",
         resubmit_time: Duration = "0.2 s", recovery_time: Duration = "0 s", cold_time: Duration = "0 s",
         retry: Literal["job", "task"] = "job") -> None: ...
 
@@ -261,7 +262,8 @@ class MicroBatch(micro_batch.MicroBatch):
         plan_time: Duration = "0 s", task_time: Duration = "0 s", cores: int = 1,
         state_time: Duration = "0 s", state_cost: Duration = "0 s", output_time: Duration = "0 s",
         commit_time: Duration = "0 s", reload_time: Duration = "0 s", reload_cost: Duration = "0 s",
-        executor_cold: Duration = "0 s", state_cold: Duration = "0 s", locality_wait: Duration = "3 s",
+        executor_cold: Duration = "0 s", state_cold: Duration = "0 s",
+        worker_cold: Duration | None = None, locality_wait: Duration = "3 s",
         resubmit_time: Duration = "0.2 s", recovery_time: Duration = "0 s", cold_time: Duration = "0 s",
         recovery: Literal["checkpoint", "lineage", "replay"] = "checkpoint",
         checkpoint_interval: Duration = "10 s", max_offsets_per_trigger: int | None = None,

@@ -64,8 +64,18 @@ class BatchSettings(Part):
     ] = 0
     state_cold: Annotated[
         Duration,
-        Field(description="the same for tasks with state; if they come first, at least executor_cold"),
+        Field(
+            description="the same for tasks with state; if they come first, at least executor_cold, or, with "
+            "worker_cold, on top of the rest of it"
+        ),
     ] = 0
+    worker_cold: Annotated[
+        Duration | None,
+        Field(
+            description="the part of executor_cold that is a process beside it, which tasks without state "
+            "need, and which ends with one that is stopped (PySpark's worker); default: there is none"
+        ),
+    ] = None
     locality_wait: Annotated[
         Duration,
         Field(

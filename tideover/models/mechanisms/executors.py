@@ -68,7 +68,7 @@ class Partition:
 class Executor(Process):
     """A worker on a host, with some cores. ``life`` counts its deaths: a new life knows nothing of the old.
 
-    warm, has_store   a task has ended in it: without state, or with state
+    warm, has_store   what tasks need runs in it: without state, or with state, as one has ended there
     noticed           whether the scheduler knows that it is dead
     """
 
@@ -256,11 +256,10 @@ class Cluster:
     def _launch(self, p: Partition, executor: Executor) -> None:
         s, now = self._settings, self._job.kernel.now
         here = (executor, executor.life)
-        before = 0 if executor.warm else s.executor_cold  # whatever comes first starts the process
+        before = self._cold(p, executor)
         work = s.task_time + p.share.demand
         loads = p.home is not None and p.stateful and (p.home != here or p.stale)
         if p.stateful:
-            before = 0 if executor.has_store else max(before, s.state_cold)
             if self._saves:
                 work += s.state_time + p.share.entries * s.state_cost
             p.home, p.stale = here, loads
@@ -281,6 +280,19 @@ class Cluster:
                 parted = self._job.supervisor.links.parted_until(executor.host, q.ran[0].host)
                 start = max(start, parted)
         self._end_at(p, start + work)
+
+    def _cold(self, p: Partition, executor: Executor) -> int:
+        """What a task takes more where what it needs does not run yet."""
+        s, new = self._settings, not (executor.warm or executor.has_store)
+        worker = s.executor_cold if s.worker_cold is None else s.worker_cold
+        start = max(0, s.executor_cold - worker) if new else 0
+        if not p.stateful:
+            return 0 if executor.warm else start + worker
+        if executor.has_store:
+            return 0
+        if s.worker_cold is None:  # whatever comes first starts all of it
+            return max(0 if executor.warm else s.executor_cold, s.state_cold)
+        return start + s.state_cold
 
     def _end_at(self, p: Partition, when: int) -> None:
         """The attempt ends then, unless it is lost before."""
@@ -390,6 +402,8 @@ class Cluster:
                 self._stop_attempt(p)
                 if lives(p.ran) and p.ran is not None:
                     p.ran[0].running -= 1
+                    # PySpark: `BasePythonRunner` closes the worker of a task that has not read to its end.
+                    p.ran[0].warm &= p.stateful or self._settings.worker_cold is None
             p.home, p.stale, p.blocked = None, False, None
         self._active = self._open = False
 

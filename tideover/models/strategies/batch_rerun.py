@@ -45,8 +45,9 @@ class BatchRerun(BatchSettings, Strategy):
     composed_of = (Batches,)
     after_failures = frozenset(
         {"retry", "reload_time", "reload_cost", "executor_cold", "state_cold", "locality_wait"}
-        | {"resubmit_time", "recovery_time", "cold_time"}
+        | {"resubmit_time", "recovery_time", "cold_time", "worker_cold"}
     )
+    omitted = frozenset({"worker_cold"})
     costs: ClassVar[dict[str, tuple[str, ...]]] = {
         "jobs": ("plan_time", "task_time", "state_time", "state_cost", "output_time", "commit_time")
     }

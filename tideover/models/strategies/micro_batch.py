@@ -14,7 +14,8 @@ A batch (tests/models/test_micro_batch.py, test_plane_worlds.py):
   after the last all its tuples pass all tasks at one instant, `commit_time` later it is committed.
 - A task takes `task_time` + the service of its tuples, with state also `state_time` + rows * `state_cost`;
   if its executor does not have the state, first `reload_time` + rows * `reload_cost`. On a new executor
-  `executor_cold` and `state_cold` come on top until one task of the sort has ended there.
+  `executor_cold` and `state_cold` come on top until one task of the sort has ended there; `worker_cold`, a
+  part of the former, comes again after a task without state that was stopped with the query.
 - Which executor runs a task is settled by the rules of `Cluster`.
 - By event a bolt has one watermark, which moves between batches: a window is put out by the batch after
   that which brought its end (test_event_windows.py).
@@ -76,9 +77,9 @@ class MicroBatch(BatchSettings, Strategy):
     composed_of = (Batches,)
     after_failures = frozenset(
         {"reload_time", "reload_cost", "executor_cold", "state_cold", "locality_wait", "resubmit_time"}
-        | {"recovery_time", "cold_time"}
+        | {"recovery_time", "cold_time", "worker_cold"}
     )
-    omitted = frozenset({"max_offsets_per_trigger", "retention"})
+    omitted = frozenset({"max_offsets_per_trigger", "retention", "worker_cold"})
     counts_tuples = ("max_offsets_per_trigger",)
     caps = frozenset({"max_offsets_per_trigger"})
     costs: ClassVar[dict[str, tuple[str, ...]]] = {
