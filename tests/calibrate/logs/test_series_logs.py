@@ -165,6 +165,12 @@ def test_what_is_no_failure(kind: str, value: Floats, noise: str) -> None:
     assert found == []
 
 
+@pytest.mark.parametrize("points", range(12, 20))
+def test_a_short_throughput_has_no_failure(points: int) -> None:
+    """Law: no failure, no recovery, with as few points as a series may have."""
+    assert [*shapes(series(THROUGHPUT, np.arange(1.0, points + 1), np.full(points, 5.0)))] == []
+
+
 def test_a_failure_between_two_scrapes_has_bounds() -> None:
     """Law: of three points no line is told, but corners lie between two points each."""
     world = World()
@@ -289,7 +295,7 @@ def test_partitions_are_added_up_and_groups_are_not(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (prometheus([({}, WAITING)])[:-200], "is no whole JSON, so nothing of it is read"),
+        (prometheus([({}, WAITING)])[:-200], "is no JSON at character"),
         ('{"status":"error","errorType":"bad_data","error":"no such query"}', "Prometheus answered: no such"),
         ("timestamp,lag\n", "has no series of at least 12 points"),
         (csv((T0 + AT[:5]).tolist(), WAITING[:5]), "has no series of at least 12 points"),

@@ -47,9 +47,7 @@ READERS: tuple[Reader, ...] = (flink, spark, series)
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that was found: ``found`` by source, ``provenance`` (files and what they are, a digest), lines that
-    could not be read, and files that nobody knows.
-    """
+    """All that was found, the files and a digest, lines that could not be read, files that nobody knows."""
 
     found: tuple[Findings, ...]
     provenance: dict[str, str]

@@ -198,9 +198,7 @@ def instant(at: float) -> str:
 
 
 def frames(found: Iterable[Findings]) -> dict[str, pd.DataFrame]:
-    """Tidy tables of all sources together: ``SHARED``, and the readers' own; a column ``source`` tells whose
-    a row is.
-    """
+    """Tidy tables of all sources, ``SHARED`` and the readers' own; ``source`` tells whose a row is."""
     rows: dict[str, list[dict[str, object]]] = {name: [] for name in SHARED}
     own: dict[str, list[pd.DataFrame]] = {}
     for one in found:

@@ -55,19 +55,19 @@ _STILL_S = 60.0
 
 @dataclass
 class _Recovery:
-    """A failure under way. ``stages``: name, local time and mark; ``reached``: of the newest restart."""
+    """A failure under way. ``stages``: with local times; ``reached``: of the newest restart."""
 
-    stages: list[tuple[str, float, Mark]]
+    stages: list[Stage]
     cause: str
     lost: set[bytes] = field(default_factory=set)
-    reached: dict[str, tuple[float, Mark]] = field(default_factory=dict)
+    reached: dict[str, Stage] = field(default_factory=dict)
     tried: bool = False
     over: bool = False
 
 
 @dataclass
 class Job:
-    """What the log says of one job. ``checkpoints``: by number; times are local until ``Log.utc``."""
+    """What the log says of one job. ``checkpoints``: by number; times are local until ``Clock.utc``."""
 
     id: str
     name: str = ""
@@ -128,7 +128,7 @@ class Log:
         self._cause_of: _Recovery | None = None
         self._here = "", 0, b""
         self._before = self.last, self._here
-        self._gap: tuple[tuple[str, float, Mark], tuple[str, float, Mark]] | None = None
+        self._gap: tuple[Stage, Stage] | None = None
 
     # One line after the other.
 
@@ -169,13 +169,8 @@ class Log:
             at = self.clock.at(line)
             self.last = at if math.isnan(self.last) else max(self.last, at)
 
-    def utc(self, local: float) -> float:
-        return self.clock.utc(local)
-
-    @property
-    def _mark(self) -> Mark:
-        """Where we are."""
-        return _mark(*self._here)
+    def _stage(self, name: str, at: float) -> Stage:
+        return Stage(name, at, _mark(*self._here))
 
     # What lines say; False: the line is not whole.
 
@@ -189,10 +184,10 @@ class Log:
             self._job_switched(name, id, old, new, at)
             return True
         if (found := _TASK.search(line)) and found[4] in _STATES:
-            number, attempt, before, after, where = found.groups()
+            number, attempt, _, after, where = found.groups()
             if job := self._job_of(attempt):
                 job.parallelism = max(job.parallelism, int(number))
-                self._task_switched(job, attempt, before, after, where or b"", at)
+                self._task_switched(job, attempt, after, where or b"", at)
             return True
         return b")#" in line  # a TaskManager's
 
@@ -220,9 +215,7 @@ class Log:
             job.runs = False
             job.close()
 
-    def _task_switched(
-        self, job: Job, attempt: bytes, before: bytes, after: bytes, where: bytes, at: float
-    ) -> None:
+    def _task_switched(self, job: Job, attempt: bytes, after: bytes, where: bytes, at: float) -> None:
         rank, recovery = _RANK.get(after), job.under_way
         if where:
             job.placed[attempt] = where
@@ -241,7 +234,7 @@ class Log:
             recovery.over = False
         for stage, least in (("slots", 1), ("deployed", 2), ("running", 3)):
             if not any(job.by_rank[below] for below in range(least)):
-                recovery.reached.setdefault(stage, (at, self._mark))
+                recovery.reached.setdefault(stage, self._stage(stage, at))
         recovery.over = "running" in recovery.reached
 
     def _deploying(self, found: _Found, at: float) -> None:
@@ -258,24 +251,24 @@ class Log:
     def _association(self, found: _Found, at: float) -> None:
         """The connection to a TaskManager is broken; what counts is when that began."""
         if name := self._address.get(found[1]):
-            since, last, mark = self._broken.get(name, (at, at, self._mark))
+            since, last, mark = self._broken.get(name, (at, at, _mark(*self._here)))
             if at - last > _STILL_S:
-                since, mark = at, self._mark
+                since, mark = at, _mark(*self._here)
             self._broken[name] = (since, at, mark)
 
     def _gone(self, found: _Found, at: float) -> None:
         """A TaskManager is given up, by the JobMaster or the ResourceManager."""
         name = found[1]
-        since = self._broken.get(name, (at, at, self._mark))
+        since = self._broken.get(name, (at, at, _mark(*self._here)))
         self._broken[name] = (since[0], at, since[2])
         for job in self.jobs.values():
             recovery = job.under_way
             if (
                 recovery is not None
                 and not recovery.over
-                and not any(s[0] == "given_up" for s in recovery.stages)
+                and not any(stage.name == "given_up" for stage in recovery.stages)
             ):
-                recovery.stages.append(("given_up", at, self._mark))
+                recovery.stages.append(self._stage("given_up", at))
                 recovery.lost.add(name)
 
     def _global(self, found: _Found, at: float) -> None:
@@ -295,7 +288,7 @@ class Log:
         row |= {"completed": at, "size": float(found[3]), "duration": int(found[4]) / 1000}
         recovery = job.under_way
         if recovery is not None and recovery.over:
-            recovery.reached["snapshot"] = (at, self._mark)
+            recovery.reached["snapshot"] = self._stage("snapshot", at)
             job.close()
 
     def _no_checkpoint(self, found: _Found, at: float) -> None:
@@ -308,18 +301,18 @@ class Log:
 
     def _property(self, found: _Found, at: float) -> None:
         key, value = found[1].decode(), found[2].decode("utf-8", "replace").strip()
-        self.settings[key] = Setting(key, value, self._mark)
+        self.settings[key] = Setting(key, value, _mark(*self._here))
 
     def _strategy(self, found: _Found, at: float) -> None:
         job = self._job(found[3])
         job.name = job.name or found[2].decode("utf-8", "replace")
         value = found[1].decode("utf-8", "replace")
-        job.settings["restart-strategy"] = Setting("restart-strategy", value, self._mark)
+        job.settings["restart-strategy"] = Setting("restart-strategy", value, _mark(*self._here))
 
     def _started(self, found: _Found, at: float) -> None:
         before, here = self._before
         if found[1] and any(job.runs for job in self.jobs.values()):
-            self._gap = ("failed", before, _mark(*here)), ("detected", at, self._mark)
+            self._gap = Stage("failed", before, _mark(*here)), self._stage("detected", at)
 
     # Jobs and their failures.
 
@@ -345,21 +338,21 @@ class Log:
             for name, (since, last, mark) in self._broken.items()
             if name in placed and at - last <= _STILL_S
         ]
-        stages = [("detected", at, self._mark)]
+        stages = [self._stage("detected", at)]
         lost = {name for _, _, name in signs}
         if signs:
             since, mark, _ = min(signs, key=lambda sign: sign[0])
-            stages.insert(0, ("failed", since, mark))
+            stages.insert(0, Stage("failed", since, mark))
         job.under_way = _Recovery(stages, cause, lost)
         self._cause_of = job.under_way if not cause else None
         return job.under_way
 
     def _tries(self, recovery: _Recovery, at: float) -> None:
-        recovery.stages.append(("restart_tried", at, self._mark))
+        recovery.stages.append(self._stage("restart_tried", at))
         recovery.tried, recovery.over = True, False
 
     def _try_fails(self, recovery: _Recovery, at: float) -> None:
-        recovery.stages.append(("restart_failed", at, self._mark))
+        recovery.stages.append(self._stage("restart_failed", at))
         recovery.reached.clear()
         recovery.tried = False
 
@@ -378,12 +371,10 @@ class Log:
         """The failures of a job, with times in UTC."""
         found = []
         for one in [*job.ended, *([job.under_way] if job.under_way else [])]:
-            reached = [(name, at, mark) for name, (at, mark) in one.reached.items()]
-            if not any(name == "failed" for name, *_ in one.stages):
-                _, at, mark = one.stages[0]
-                one.stages.insert(0, ("failed", at, mark))
-            ordered = sorted(one.stages + reached, key=lambda stage: stage[1])
-            stages = tuple(Stage(name, self.utc(at), mark) for name, at, mark in ordered)
+            if not any(stage.name == "failed" for stage in one.stages):
+                one.stages.insert(0, one.stages[0]._replace(name="failed"))
+            ordered = sorted([*one.stages, *one.reached.values()], key=lambda stage: stage.at)
+            stages = tuple(stage._replace(at=self.clock.utc(stage.at)) for stage in ordered)
             kind = "kill" if one.lost else "task"
             found.append(Failure(job.name or job.id, one.cause or "no exception is told", stages, kind))
         return found

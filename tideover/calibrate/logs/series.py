@@ -14,18 +14,15 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from tideover import __version__
-from tideover.calibrate import profile
-from tideover.calibrate.episodes import Floats
-from tideover.calibrate.logs import catch_up, series_files
-from tideover.calibrate.logs.durations import ENDS, next_one, observed
+from tideover.calibrate.logs import durations, series_files
+from tideover.calibrate.logs.durations import ENDS, PROFILE_DRAWS, even, next_one, observed, spread_out
 from tideover.calibrate.logs.files import LogFile
 from tideover.calibrate.logs.findings import Failure, Findings, Quantity, Stage, instant, unknown
-from tideover.calibrate.logs.flink_profile import name_of
-from tideover.calibrate.logs.series_files import LAG, LATENCY, THROUGHPUT, Series
+from tideover.calibrate.logs.series_files import LAG, LATENCY, THROUGHPUT, Series, recognises
 from tideover.calibrate.logs.series_fits import NONE, Estimate, Place, Shape, shapes
-from tideover.calibrate.recoveries.profile import OUTAGE, SERVICE
-from tideover.sim.units import S, format_duration
+from tideover.calibrate.recoveries.profile import OUTAGE, RESTART, SERVICE
+
+__all__ = ["WHAT", "read", "recognises"]
 
 WHAT = "series of lag, throughput or latency (query_range of Prometheus, or CSV of times and values)"
 MOST_ROWS = 20_000
@@ -35,13 +32,8 @@ _GOES_ON = 0.2
 _APART = 0.15
 """Two ways to tell the same value that differ by more than this part of it are said to."""
 _ONE = "one in which a process is killed on purpose"
-_DRAWS = 120
 _STEPS = 20
 """So many points before a failure tell the rate."""
-
-
-def recognises(file: LogFile) -> str:
-    return series_files.recognises(file.head)
 
 
 def read(files: Sequence[tuple[str, LogFile]]) -> list[Findings]:
@@ -64,9 +56,7 @@ def _mate(lag: Series, rates: Sequence[Series], lags: int) -> Series | None:
 
 @dataclass(frozen=True)
 class _Seen:
-    """A failure and what its lines say; ``rate``: by the throughput, if there is one; ``went_on``: which part
-    of it was processed in the outage.
-    """
+    """A failure, its rate by the throughput, and which part of it was processed in the outage."""
 
     failure: Failure
     shape: Shape
@@ -80,25 +70,21 @@ class _Seen:
 
 
 def _of(series: Series, mate: Series | None) -> Findings:
-    seen, left_out = [], []
-    for place, shape in shapes(series):
-        if shape is None:
-            left_out.append(place)
-        else:
-            seen.append(_seen(series, shape, mate))
+    found = list(shapes(series))
+    left_out = [place for place, shape in found if shape is None]
+    seen = [_seen(series, shape, mate) for _, shape in found if shape is not None]
     failures = tuple(one.failure for one in seen)
     told = list(_quantities(series, seen, mate))
     by_name = {quantity.name: quantity for quantity in told}
     outages = [one.outage for one in seen if np.isfinite(one.outage)]
-    tables = [_table(one) for one in (series, mate) if one is not None]
     return Findings(
         engine="series",
         source=series.name,
         span=(float(series.at[0]), float(series.at[-1])),
         failures=failures,
         quantities=tuple(told),
-        predictions=tuple(catch_up.predictions("nothing is read", "outage", outages, by_name)),
-        tables={"series": pd.concat(tables, ignore_index=True)},
+        predictions=tuple(durations.predictions("nothing is read", "outage", outages, by_name)),
+        tables={"series": pd.concat([_table(one) for one in (series, mate) if one], ignore_index=True)},
         profile=_profile(series, outages, by_name),
         most_help=_most_help(series, seen, mate),
         remarks=tuple(_remarks(series, seen, left_out, mate)),
@@ -110,11 +96,9 @@ def _seen(series: Series, shape: Shape, mate: Series | None) -> _Seen:
     stages = [Stage(name, e.value, series.mark(e.value)) for name, e in named.items() if np.isfinite(e.value)]
     unit = "s" if series.kind == LATENCY else "rows"
     verb = "is less by" if series.kind == THROUGHPUT else "rises by"
-    about = (
-        f"{series.kind} {verb} {shape.rise.value:.4g} {unit}/s"
-        if np.isfinite(shape.rise.value)
-        else (f"{series.kind} is not normal, for too few points to tell how it rises")
-    )
+    about = f"{series.kind} is not normal, for too few points to tell how it rises"
+    if np.isfinite(shape.rise.value):
+        about = f"{series.kind} {verb} {shape.rise.value:.4g} {unit}/s"
     failure = Failure(series.name, about, tuple(stages), "gap")
     if series.kind == THROUGHPUT:
         went_on = 1 - shape.rise.value / shape.rate.value
@@ -183,11 +167,9 @@ def _quantities(series: Series, seen: Sequence[_Seen], mate: Series | None) -> I
     if series.kind == LATENCY:
         yield from _of_latency(series, seen)
         return
-    by = (
-        "as the throughput before each failure"
-        if series.kind == THROUGHPUT or mate is not None
-        else ("as the lag rises, if nothing at all is read meanwhile (the throughput would tell)")
-    )
+    by = "as the lag rises, if nothing at all is read meanwhile (the throughput would tell)"
+    if series.kind == THROUGHPUT or mate is not None:
+        by = "as the throughput before each failure"
     yield _pooled("rate", "rows/s", [_rate(one) for one in seen], f"input rate, {by}")
     text = "rows per second while it catches up: the rate, and by how much more"
     yield _pooled("catch_up_capacity", "rows/s", [_capacity(one) for one in seen], text)
@@ -205,9 +187,7 @@ def _quantities(series: Series, seen: Sequence[_Seen], mate: Series | None) -> I
 
 
 def _of_latency(series: Series, seen: Sequence[_Seen]) -> Iterator[Quantity]:
-    """While a job catches up, the time of what comes out advances by capacity over rate a second; so latency
-    falls by that less one.
-    """
+    """While a job catches up, the time of what comes out advances by capacity over rate a second."""
     scale = {"ms": 1e-3, "milliseconds": 1e-3, "millis": 1e-3, "s": 1.0, "seconds": 1.0, "sec": 1.0}
     words = [word for word in series.name.lower().replace("{", "_").split("_") if word in scale]
     if words:
@@ -272,31 +252,20 @@ def _profile(series: Series, outages: Sequence[float], told: Mapping[str, Quanti
     capacity = told.get("catch_up_capacity")
     if not outages or capacity is None or not capacity.identified:
         return None
-    even = (np.arange(_DRAWS) + 0.5) / _DRAWS
-    able = catch_up.spread_out(capacity)[:_DRAWS]
-    drawn: dict[str, Floats] = {OUTAGE: next_one(outages, even), SERVICE: 1 / able}
-    ends = {key: np.quantile(those, ENDS).tolist() for key, those in drawn.items()}
-    values = {OUTAGE: float(np.median(outages)), SERVICE: 1 / capacity.value}
-    rate = told["rate"]
-    text = {key: _text(value) for key, value in values.items()} | {"failures.crash_task.restart": "0 s"}
-    ranges = {"rate": {"low": f"{rate.value:.6g}/s", "high": f"{rate.value:.6g}/s"}}
+    likely = next_one(outages, even(PROFILE_DRAWS)), 1 / spread_out(capacity)[:PROFILE_DRAWS]
+    rate = f"{told['rate'].value:.6g}/s"
     provenance = {
-        "source": series.name,
         "measurements": len(outages),
         "method": "straight lines through a series; the next outage by Student's distribution",
         "not_identified": "detection apart from restart, and the checkpoint interval",
-        "version": f"tideover {__version__}",
     }
-    return profile.data(
-        name_of(series.name),
+    return durations.as_profile(
+        series.name,
+        {OUTAGE: float(np.median(outages)), SERVICE: 1 / capacity.value},
+        dict(zip((OUTAGE, SERVICE), likely, strict=True)),
+        {RESTART: "0 s"},
+        durations.nanoseconds,
         provenance,
-        dict(sorted(text.items())),
-        {key: (_text(low), _text(high), True) for key, (low, high) in ends.items()},
-        (drawn, ((_text(float(those[i])) for those in drawn.values()) for i in range(_DRAWS))),
-        ranges=ranges if rate.identified else {},
+        ranges={"rate": {"low": rate, "high": rate}} if told["rate"].identified else {},
         scatter={"catch_up_s": 0.0},
     )
-
-
-def _text(seconds: float) -> str:
-    return format_duration(max(1, round(seconds * S)))

@@ -10,14 +10,12 @@ under a header that names them.
 
 from __future__ import annotations
 
+import csv
 import io
-import json
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from itertools import chain, islice
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -72,19 +70,20 @@ class Series:
         return Mark(self.file, int(self.lines[place]), text)
 
 
-def recognises(head: bytes) -> str:
+def recognises(file: LogFile) -> str:
     """``prometheus`` or ``csv``; empty if the first bytes are neither."""
-    text = head.lstrip()
+    text = file.head.lstrip()
     if text.startswith((b"{", b"[")):
         answers = b'"metric"' in text and b'"values"' in text
         return "prometheus" if answers or b'"errorType"' in text else ""
     rows = [line for line in text.decode("utf-8", "replace").splitlines()[:50] if line.strip()]
     rows = [row for row in rows if not row.startswith("#")]
-    cells = _split(rows[0]) if rows else []
-    if len(cells) < 2:
+    first = _split(rows[0])[:2] if rows else []
+    if len(first) < 2:
         return ""
-    named = cells[0].strip().lower() in _TIMES
-    return "csv" if named or (_time(cells[0]) is not None and _number(cells[1]) is not None) else ""
+    cells = pd.Series(first, dtype=object)
+    numbers = _times(cells).notna()[0] and pd.to_numeric(cells, errors="coerce").notna()[1]
+    return "csv" if numbers or first[0].strip().lower() in _TIMES else ""
 
 
 def read(part: str, file: LogFile) -> list[Series]:
@@ -98,28 +97,19 @@ def read(part: str, file: LogFile) -> list[Series]:
 # CSV
 
 
+def _times(cells: pd.Series) -> pd.Series:
+    """Moments in s since 1970, a time without a zone in UTC; NaN: it is none."""
+    at = pd.to_numeric(cells, errors="coerce").astype(float)
+    at = at.where(at <= _MILLISECONDS, at / 1000)
+    if (dated := at.isna()).any():
+        texts = cells[dated].astype(str).str.strip(' "')
+        times = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce")
+        at[dated] = (times - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+    return at.where((at > _EARLIEST) & (at < np.inf))
+
+
 def _split(text: str) -> list[str]:
     return re.split(r"[,;\t]", text)
-
-
-def _number(text: str | bytes) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-def _time(text: str) -> float | None:
-    """A moment in s since 1970; a time without a zone is UTC."""
-    number = _number(text)
-    if number is not None:
-        sane = np.isfinite(number) and number > _EARLIEST
-        return (number / 1000 if number > _MILLISECONDS else number) if sane else None
-    try:
-        found = datetime.fromisoformat(text.strip().strip('"').replace("Z", "+00:00"))
-    except ValueError:
-        return None
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
 class _Points:
@@ -150,19 +140,14 @@ class _Points:
 
 
 def _csv(file: LogFile) -> Iterator[Series]:
-    """Lines by the thousand: all at once if all are numbers, or else one by one."""
     lines = ((number, line) for number, line in file.lines() if line.strip() and not line.startswith(b"#"))
-    first = next(lines, None)
-    if first is None:
+    if (first := next(lines, None)) is None:
         return
     names, is_header = _names(file, first[1])
     points = _Points(len(names) + 2)
     rest = lines if is_header else chain([first], lines)
     while chunk := list(islice(rest, _AT_ONCE)):
-        rows = _numbers(chunk, len(names))
-        if rows is None:
-            rows = np.array(list(_rows(file, chunk, len(names)))).reshape(-1, len(names) + 2)
-        points.add(rows)
+        points.add(_rows(file, chunk, len(names)))
     table = points.table()
     for place, name in enumerate(names):
         yield from _made(name, {}, table[:, 0], table[:, place + 2], file.name, np.floor(table[:, 1]))
@@ -172,52 +157,41 @@ def _names(file: LogFile, line: bytes) -> tuple[list[str], bool]:
     """Of the columns, by the first line, and whether that is a header; the file's name where it has none."""
     cells = _split(line.decode("utf-8", "replace").strip())
     stem = file.name.rpartition("/")[2].partition(".")[0]
-    if _time(cells[0]) is None:
+    if _times(pd.Series(cells[:1])).isna()[0]:
         given = [cell.strip().strip('"') for cell in cells[1:]]
         return [stem if name.lower() == "value" else name for name in given], True
     return [stem] if len(cells) == 2 else [f"{stem} {i}" for i in range(1, len(cells))], False
 
 
-def _numbers(chunk: Sequence[tuple[int, bytes]], columns: int) -> Floats | None:
-    """Time (s), number of the line, and values of lines that are all as they should be; or None."""
-    text = b"\n".join(line for _, line in chunk)
-    by = chr(next((by for by in b",;\t" if by in chunk[0][1]), ord(",")))
-    dated = _number(chunk[0][1].partition(by.encode())[0]) is None
-    kinds: dict[Hashable, Any] = {
-        place: str if dated and not place else np.float64 for place in range(columns + 1)
-    }
-    try:
-        read = pd.read_csv(io.BytesIO(text), header=None, sep=by, dtype=kinds)
-        if read.shape != (len(chunk), columns + 1):
-            return None
-        if dated:
-            times = pd.to_datetime(read[0], format="ISO8601", utc=True)
-            at = (times - pd.Timestamp(0, tz="UTC")).dt.total_seconds().to_numpy(float)
-        else:
-            at = read[0].to_numpy(float)
-    except ValueError:  # and pandas' errors of parsing
-        return None
-    at = np.where(at > _MILLISECONDS, at / 1000, at)
-    if not (at > _EARLIEST).all():
-        return None
-    return np.column_stack((at, [number for number, _ in chunk], read.to_numpy()[:, 1:].astype(float)))
-
-
-def _rows(file: LogFile, chunk: Sequence[tuple[int, bytes]], columns: int) -> Iterator[list[float]]:
-    for number, line in chunk:
-        cells = _split(line.decode("utf-8", "replace").strip())
-        at = _time(cells[0])
-        if at is None:
-            file.refuse(number, "does not begin with a time: seconds or milliseconds since 1970, or ISO 8601")
-            continue
-        if len(cells) != columns + 1:
-            file.refuse(number, f"has not {columns + 1} columns, as the first line")
-            continue
-        values = [_number(cell) for cell in cells[1:]]
-        if any(v is None and c.strip() not in ("", "null") for v, c in zip(values, cells[1:], strict=True)):
-            file.refuse(number, "has a value that is no number")
-            continue
-        yield [at, float(number), *(np.nan if v is None else v for v in values)]
+def _rows(file: LogFile, chunk: Sequence[tuple[int, bytes]], columns: int) -> Floats:
+    """Time (s), number of the line, and values of the lines that are as they should be; others are named."""
+    text = b"\n".join(line for _, line in chunk).translate(bytes.maketrans(b";\t", b",,"), b"\r")
+    uneven = np.array([line.count(b",") for line in text.split(b"\n")]) != columns
+    names = list(range(columns + 1))
+    cells = pd.read_csv(
+        io.BytesIO(text),
+        header=None,
+        names=names,
+        usecols=names,  # of a line with more cells the others are passed over
+        index_col=False,
+        quoting=csv.QUOTE_NONE,
+        skip_blank_lines=False,
+        skipinitialspace=True,
+        low_memory=False,
+        encoding_errors="replace",
+    )
+    at, values = _times(cells[0]), cells[names[1:]].apply(pd.to_numeric, errors="coerce")
+    timeless = at.isna().to_numpy()
+    strange = (values.isna() & cells[names[1:]].notna()).any(axis=1).to_numpy()
+    broken = timeless | uneven | strange
+    for place in np.flatnonzero(broken).tolist():
+        said = "has a value that is no number"
+        if timeless[place]:
+            said = "does not begin with a time: seconds or milliseconds since 1970, or ISO 8601"
+        elif uneven[place]:
+            said = f"has not {columns + 1} columns, as the first line"
+        file.refuse(chunk[place][0], said)
+    return np.column_stack((at, [number for number, _ in chunk], values.astype(float)))[~broken]
 
 
 def _made(
@@ -270,57 +244,35 @@ def _rates(counter: Series) -> Series:
 
 
 def _prometheus(file: LogFile) -> Iterator[Series]:
-    text = file.text()
-    if text is None:
-        return
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        line = getattr(error, "lineno", None)
-        file.refuse(line, "is no whole JSON, so nothing of it is read")
-        return
+    found = file.document()
     if isinstance(found, Mapping) and found.get("status") == "error":
         file.refuse(None, f"Prometheus answered: {found.get('error')}", "error")
         return
     for key in ("data", "result"):
         found = found.get(key, found) if isinstance(found, Mapping) else found
-    parts: dict[tuple[str, tuple[tuple[str, str], ...]], list[tuple[Floats, Floats]]] = {}
+    parts: dict[tuple[str, tuple[tuple[str, str], ...]], list[pd.Series]] = {}
     for number, one in enumerate(found if isinstance(found, list) else []):
         try:
             labels = {str(k): str(v) for k, v in one["metric"].items()}
-            points = np.array([(float(at), float(value)) for at, value in one["values"]]).reshape(-1, 2)
+            points = pd.Series({float(at): float(value) for at, value in one["values"]}, dtype=float)
         except (KeyError, TypeError, ValueError, AttributeError):
-            file.refuse(
-                None, "is no series: a metric with labels, and values [[time, text], ...]", f"result.{number}"
-            )
+            said = "is no series: a metric with labels, and values [[time, text], ...]"
+            file.refuse(None, said, f"result.{number}")
             continue
         name = labels.pop("__name__", "") or labels.get("name", "") or "value"
         kept = tuple(sorted((k, v) for k, v in labels.items() if k not in _PARTS))
-        parts.setdefault((name, kept), []).append((points[:, 0], points[:, 1]))
+        parts.setdefault((name, kept), []).append(points)
     for (name, kept), those in parts.items():
-        at, value = _together(name, those)
+        whole = _together(name, those)
         shown = f"{name}{{{','.join(f'{k}={v}' for k, v in kept)}}}" if kept else name
-        yield from _made(shown, dict(kept), at, value, file.name, np.zeros(len(at)))
+        at, lines = whole.index.to_numpy(float), np.zeros(len(whole))
+        yield from _made(shown, dict(kept), at, whole.to_numpy(float), file.name, lines)
 
 
-def _together(name: str, parts: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+def _together(name: str, parts: Sequence[pd.Series]) -> pd.Series:
     """The sum of parts, or the greatest, when all that have begun, and not ended, were seen."""
-    if len(parts) == 1:
-        return parts[0]
-    whole: Any = _is_most(name, parts)
-    at = np.unique(np.concatenate([times for times, _ in parts]))
-    value, seen, due = np.zeros(len(at)), np.zeros(len(at)), np.zeros(len(at))
-    for times, values in parts:
-        places = np.searchsorted(at, times)
-        if whole:
-            value[places] = np.maximum(value[places], values)
-        else:
-            value[places] += values
-        seen[places] += 1
-        due += (at >= times[0]) & (at <= times[-1]) if len(times) else 0
-    good = seen == due
-    return at[good], value[good]
-
-
-def _is_most(name: str, parts: Iterable[object]) -> bool:
-    return bool(_MOST.search(name)) or bool(_KINDS[LATENCY].search(name))
+    each = pd.concat(parts, axis=1).sort_index()
+    under_way = each.ffill().notna() & each.bfill().notna()
+    each = each[(each.notna() | ~under_way).all(axis=1)]
+    greatest = _MOST.search(name) or _KINDS[LATENCY].search(name)
+    return each.max(axis=1) if greatest else each.sum(axis=1, min_count=1)

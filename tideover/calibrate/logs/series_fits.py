@@ -13,7 +13,7 @@ What rises and falls otherwise is none: a curved rise (a raised cosine fits it b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,6 +71,9 @@ class Estimate(NamedTuple):
     high: float
 
 
+NONE = Estimate(float("nan"), float("nan"), float("nan"))
+
+
 @dataclass(frozen=True)
 class Shape:
     """What straight lines say of one failure: moments in s since 1970, rates in units per s.
@@ -82,18 +85,15 @@ class Shape:
     open       the series ends before it has caught up
     """
 
-    began: Estimate
-    read: Estimate
-    caught_up: Estimate
-    rise: Estimate
-    fall: Estimate
-    rate: Estimate
-    capacity: Estimate
-    again: Estimate
+    began: Estimate = NONE
+    read: Estimate = NONE
+    caught_up: Estimate = NONE
+    rise: Estimate = NONE
+    fall: Estimate = NONE
+    rate: Estimate = NONE
+    capacity: Estimate = NONE
+    again: Estimate = NONE
     open: bool = False
-
-
-NONE = Estimate(float("nan"), float("nan"), float("nan"))
 
 
 def places(series: Series) -> list[Place]:
@@ -129,9 +129,7 @@ def _noise(values: Floats) -> float:
 
 
 def _roughness(values: Floats) -> float:
-    """Standard deviation of what no straight line explains: by second differences, which are noise alone but
-    at corners, however much of a series is a failure.
-    """
+    """Standard deviation of what no line explains, by second differences: noise alone, but at corners."""
     return 1.4826 * float(np.median(np.abs(np.diff(values, 2)))) / 6**0.5
 
 
@@ -153,15 +151,15 @@ def _dips(series: Series) -> list[Place]:
     A job that puts out its results in batches has no output between them: as many points are taken together
     as it takes until one in ten of them is no less than half the usual.
     """
-    together = 1
+    together, smooth = 1, series.value
     while together < len(series.at) // 8:
         smooth = np.asarray(pd.Series(series.value).rolling(together, min_periods=1).mean(), float)
         if np.quantile(smooth, 0.1) >= _DIP * np.median(smooth) or together > 16:
             break
         together *= 2
-    smooth = series.value if together > 16 else smooth
-    together = 1 if together > 16 else together
-    usual = _usual(Series(series.name, series.kind, series.at, smooth, "", series.lines), 0.5)
+    if together > 16:
+        together, smooth = 1, series.value
+    usual = _usual(replace(series, value=smooth), 0.5)
     gaps = np.diff(series.at, prepend=series.at[0] - series.step)
     found = []
     for first, last in _runs(smooth < _DIP * usual, 1):
@@ -197,9 +195,7 @@ def triangle(x: Floats, at: Floats) -> Floats:
 
 
 def processed(x: Floats, at: Floats) -> Floats:
-    """What was processed since ``began``: nothing or little for ``silence``, ``capacity`` for ``busy``, and
-    the rate before and after.
-    """
+    """Processed since ``began``: little for ``silence``, ``capacity`` for ``busy``, else the rate."""
     rate, began, silence, left, capacity, busy = x
     since = at - began
     return np.asarray(
@@ -211,22 +207,17 @@ def processed(x: Floats, at: Floats) -> Floats:
 
 
 def fitted(series: Series, place: Place, before: int, after: int) -> Shape | None:
-    """Lines through a failure; ``before``, ``after``: the points that belong to no other one. None: it is no
-    failure, or has too few points to tell.
-    """
+    """Lines through a failure, of the points in [before, after); None: it is none, or too short to tell."""
     length = place.last - place.first + 1
     low = max(before, place.first - max(8, length))
     high = min(after, place.last + max(8, length) + 1)
     if place.first - low < 2:
         return None
     at, value = series.at[low:high], series.value[low:high]
-    every = -(-len(at) // MOST_FITTED)
-    if every > 1 and series.kind != THROUGHPUT:
-        at, value = at[::every], value[::every]
-    inside = slice(place.first - low, place.last - low + 1)
     if series.kind == THROUGHPUT:
-        return _fit_throughput(at, value, inside, series.step)
-    return _fit_lag(at, value, place, low, every, series, high == len(series.at))
+        return _fit_throughput(at, value, slice(place.first - low, place.last - low + 1), series.step)
+    every = -(-len(at) // MOST_FITTED)
+    return _fit_lag(at[::every], value[::every], place, low, every, series, high == len(series.at))
 
 
 def _fit_lag(
@@ -268,7 +259,6 @@ def _fit_lag(
         fall=slopes[1],
         rate=slopes[0],
         capacity=_estimate(up + fall_) if falls > 1 else NONE,
-        again=NONE,
         open=open_,
     )
 
@@ -277,8 +267,7 @@ def _too_short(series: Series, place: Place, open_: bool) -> Shape:
     """Corners that lie between two points each; slopes are not told."""
     ends = [series.at[i - 1 : i + 1] for i in (place.first, min(place.last + 1, len(series.at) - 1))]
     began, ended = (Estimate(float(e.mean()), float(e[0]), float(e[-1])) for e in ends)
-    told = dict.fromkeys(("read", "rise", "fall", "rate", "capacity", "again"), NONE)
-    return Shape(began=began, caught_up=NONE if open_ else ended, open=open_, **told)
+    return Shape(began=began, caught_up=NONE if open_ else ended, open=open_)
 
 
 def _fit_throughput(at: Floats, value: Floats, inside: slice, step: float) -> Shape | None:
@@ -332,14 +321,10 @@ def _solve(
     def residuals(x: Floats) -> Floats:
         return np.asarray(law(x, at) - value)
 
-    best = None
     options: dict[str, Any] = {"bounds": bounds, "loss": "soft_l1", "f_scale": 3 * noise, "x_scale": "jac"}
     inside = [np.clip(start, low + 1e-9, high - 1e-9) for start in starts]
-    for start in sorted(inside, key=lambda x: float(np.abs(residuals(x)).sum()))[:MOST_STARTS]:
-        found = least_squares(residuals, start, **options)
-        if best is None or found.cost < best.cost:
-            best = found
-    assert best is not None
+    nearest = sorted(inside, key=lambda x: float(np.abs(residuals(x)).sum()))[:MOST_STARTS]
+    best = min((least_squares(residuals, x, **options) for x in nearest), key=lambda found: float(found.cost))
     left = residuals(best.x)
     freedom = max(1, len(value) - len(low))
     variance = float((left**2).sum()) / freedom
@@ -388,7 +373,6 @@ def _moment(drawn: Floats, step: float) -> Estimate:
 def shapes(series: Series) -> Iterator[tuple[Place, Shape | None]]:
     """Every place that is not normal, and what lines say of it."""
     found = places(series)
-    for number, place in enumerate(found):
-        before = found[number - 1].last + 1 if number else 0
-        after = found[number + 1].first if number + 1 < len(found) else len(series.at)
+    befores, afters = [place.last + 1 for place in found], [place.first for place in found]
+    for place, before, after in zip(found, [0, *befores], [*afters[1:], len(series.at)], strict=False):
         yield place, fitted(series, place, before, after)

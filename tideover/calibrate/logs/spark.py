@@ -27,7 +27,7 @@ import numpy as np
 
 from tideover.calibrate.episodes import Floats
 from tideover.calibrate.logs import spark_batches as batches_of
-from tideover.calibrate.logs import spark_profile
+from tideover.calibrate.logs import spark_events
 from tideover.calibrate.logs.files import LogFile
 from tideover.calibrate.logs.findings import (
     MOST_KEPT,
@@ -39,18 +39,7 @@ from tideover.calibrate.logs.findings import (
     Stage,
     unknown,
 )
-from tideover.calibrate.logs.spark_events import (
-    BEGIN,
-    LISTENER,
-    PROGRESS,
-    Batch,
-    Event,
-    Line,
-    batch,
-    lines,
-    parsed,
-    stamp,
-)
+from tideover.calibrate.logs.spark_events import LISTENER, Batch, Event, Line
 from tideover.models.results import counted
 
 WHAT = "Spark's event logs, StreamingQueryProgress as JSON lines, and drivers' logs that print it"
@@ -60,19 +49,11 @@ _ROLLED = re.compile(r"(?P<folder>.*/)?events_(?P<index>\d+)_[^/]*")
 _PLANNED = re.compile(r"killed by driver|decommission", re.IGNORECASE)
 """What Spark says of executors that it took away itself (`ExecutorKilled`, `ExecutorDecommission`)."""
 _SETTINGS = (
-    "spark.app.name",
-    "spark.master",
-    "spark.executor.instances",
-    "spark.executor.cores",
-    "spark.executor.memory",
-    "spark.executor.heartbeatInterval",
-    "spark.network.timeout",
-    "spark.executor.extraJavaOptions",
-    "spark.driver.extraJavaOptions",
-    "spark.task.maxFailures",
-    "spark.locality.wait",
-    "spark.sql.shuffle.partitions",
-    "spark.sql.streaming.stateStore.providerClass",
+    *("spark.app.name", "spark.master"),
+    *(f"spark.executor.{key}" for key in ("instances", "cores", "memory", "heartbeatInterval")),
+    *("spark.network.timeout", "spark.executor.extraJavaOptions", "spark.driver.extraJavaOptions"),
+    *("spark.task.maxFailures", "spark.locality.wait", "spark.sql.shuffle.partitions"),
+    *("spark.sql.streaming.stateStore.providerClass", "java.version"),
 )
 
 
@@ -80,7 +61,7 @@ def recognises(file: LogFile) -> str:
     name = file.name.rpartition("/")[2]
     if name.startswith((".", "appstatus_")) and len(file.head) < MOST_KEPT:
         return _STATUS if "appstatus_" in name or name.startswith(".events_") else ""
-    if file.head.startswith(BEGIN) or (not file.head and name.endswith(".lzf")):
+    if file.head.startswith(spark_events.BEGIN) or (not file.head and name.endswith(".lzf")):
         return _EVENTS
     if b'"batchId"' in file.head and b'"durationMs"' in file.head and file.head.startswith(b"{"):
         return _PROGRESS
@@ -89,9 +70,7 @@ def recognises(file: LogFile) -> str:
 
 
 def read(files: Sequence[tuple[str, LogFile]]) -> list[Findings]:
-    """One finding a query, of those that have more than a few batches (a driver may warm up with others); an
-    application without a streaming query is one, too.
-    """
+    """One finding a query with more than a few batches (a driver may warm up), or application without one."""
     apps: dict[str, Application] = {}
     for part, file in sorted(files, key=lambda one: _place(one[1])):
         if part != _STATUS:
@@ -105,30 +84,19 @@ def read(files: Sequence[tuple[str, LogFile]]) -> list[Findings]:
 
 
 def _place(file: LogFile) -> tuple[str, int]:
-    """The folder of a rolled log and the number of its file, or the file; a compacted file (`.compact`) has
-    what is still needed of all before it.
-    """
+    """Folder and number of a rolled log (a compacted one has what is needed of those before), or the file."""
     rolled = _ROLLED.fullmatch(file.name)
     return (rolled["folder"] or "", int(rolled["index"])) if rolled else (file.name, 0)
 
 
-class _Executor(NamedTuple):
-    """One that was added, or was lost, or lost a task, and why."""
+class _Moment(NamedTuple):
+    """When an executor, an application or a run of a ``query`` began, failed or ended; its name, and why."""
 
     at: float
-    executor: str
-    reason: str
+    name: str
+    why: str
     mark: Mark
-
-
-class _Run(NamedTuple):
-    """One of a query, or an application, that began, or that ended by an error if there is one."""
-
-    at: float
-    query: str
-    run: str
-    error: str
-    mark: Mark
+    query: str = ""
 
 
 @dataclass
@@ -138,16 +106,17 @@ class Application:
     """
 
     file: str
-    began: _Run | None = None
+    began: _Moment | None = None
     last: tuple[float, Mark] = (float("nan"), Mark("", 0, ""))
     over: bool = False
     batches: dict[tuple[str, int], Batch] = field(default_factory=dict)
-    joined: list[_Executor] = field(default_factory=list)
-    lost: list[_Executor] = field(default_factory=list)
-    failed: list[_Executor] = field(default_factory=list)
+    joined: list[_Moment] = field(default_factory=list)
+    lost: list[_Moment] = field(default_factory=list)
+    planned: list[_Moment] = field(default_factory=list)
+    failed: list[_Moment] = field(default_factory=list)
     alive: dict[str, float] = field(default_factory=dict)
-    starts: list[_Run] = field(default_factory=list)
-    ends: list[_Run] = field(default_factory=list)
+    starts: list[_Moment] = field(default_factory=list)
+    ends: list[_Moment] = field(default_factory=list)
     settings: dict[str, Setting] = field(default_factory=dict)
 
     @property
@@ -156,11 +125,11 @@ class Application:
 
     @property
     def runs(self) -> set[str]:
-        return {b.run for b in self.batches.values()} | {start.run for start in self.starts}
+        return {b.run for b in self.batches.values()} | {start.name for start in self.starts}
 
     def take(self, part: str, file: LogFile) -> None:
         last: Line | None = None
-        for line in lines(file):
+        for line in spark_events.lines(file):
             if line.kind.startswith("SparkListener"):
                 last = line
             if line.kind == "SparkListenerTaskEnd" and self._succeeded(line.text):
@@ -168,7 +137,7 @@ class Application:
             if (known := _KNOWN.get(line.kind)) is not None:
                 if line.kind.startswith(LISTENER) and last is not None:
                     self._until(file, last)
-                if (event := parsed(file, line)) is not None:
+                if (event := spark_events.parsed(file, line)) is not None:
                     try:
                         known(self, event, file, line)
                     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -201,7 +170,7 @@ class Application:
         return True
 
     def application(self, event: Event, file: LogFile, line: Line) -> None:
-        self.began = _Run(event["Timestamp"] / 1000, "", str(event.get("App ID")), "", _mark(file, line))
+        self.began = _Moment(event["Timestamp"] / 1000, str(event.get("App ID")), "", _mark(file, line))
 
     def ended(self, event: Event, file: LogFile, line: Line) -> None:
         self.over = True
@@ -209,40 +178,39 @@ class Application:
     def environment(self, event: Event, file: LogFile, line: Line) -> None:
         told = event["Spark Properties"]
         told |= {"java.version": event.get("JVM Information", {}).get("Java Version")}
-        for key in (*_SETTINGS, "java.version"):
+        for key in _SETTINGS:
             if told.get(key) is not None:
                 self.settings[key] = Setting(key, str(told[key]), _mark(file, line))
 
     def version(self, event: Event, file: LogFile, line: Line) -> None:
         self.settings["spark.version"] = Setting("spark.version", event["Spark Version"], _mark(file, line))
 
-    def executor_added(self, event: Event, file: LogFile, line: Line) -> None:
-        at, executor = event["Timestamp"] / 1000, str(event["Executor ID"])
-        self.joined.append(_Executor(at, executor, "", _mark(file, line)))
-
-    def executor_removed(self, event: Event, file: LogFile, line: Line) -> None:
-        at, executor = event["Timestamp"] / 1000, str(event["Executor ID"])
-        self.lost.append(_Executor(at, executor, str(event.get("Removed Reason")), _mark(file, line)))
+    def executor(self, event: Event, file: LogFile, line: Line) -> None:
+        """One that was added, or removed."""
+        at, name, why = event["Timestamp"] / 1000, str(event["Executor ID"]), str(event.get("Removed Reason"))
+        lost = self.planned if _PLANNED.search(why) else self.lost
+        known = self.joined if line.kind.endswith("Added") else lost
+        known.append(_Moment(at, name, why, _mark(file, line)))
 
     def task(self, event: Event, file: LogFile, line: Line) -> None:
         """A task that did not succeed; of a fetch that failed, the executor is the one that had the data."""
         info, why = event["Task Info"], event["Task End Reason"]
         at = (info["Finish Time"] or info["Launch Time"]) / 1000
         executor = (why.get("Block Manager Address") or info)["Executor ID"]
-        self.failed.append(_Executor(at, str(executor), str(why["Reason"]), _mark(file, line)))
+        self.failed.append(_Moment(at, str(executor), str(why["Reason"]), _mark(file, line)))
 
     def query_started(self, event: Event, file: LogFile, line: Line) -> None:
-        at = stamp(event["timestamp"]) if event.get("timestamp") else self.last[0]
-        self.starts.append(_Run(at, str(event["id"]), str(event["runId"]), "", _mark(file, line)))
+        at = spark_events.stamp(event["timestamp"]) if event.get("timestamp") else self.last[0]
+        self.starts.append(_Moment(at, str(event["runId"]), "", _mark(file, line), str(event["id"])))
 
     def query_ended(self, event: Event, file: LogFile, line: Line) -> None:
         """The event has no time: it is that of the last line before it."""
         error = event.get("errorClassOnException") or event.get("exception") or ""
-        about = str(event["id"]), str(event["runId"]), str(error)
-        self.ends.append(_Run(self.last[0], *about, _mark(file, line)))
+        run, query = str(event["runId"]), str(event["id"])
+        self.ends.append(_Moment(self.last[0], run, str(error), _mark(file, line), query))
 
     def progress(self, event: Event, file: LogFile, line: Line) -> None:
-        found = batch(event["progress"], _short(file), line.number)
+        found = spark_events.batch(event["progress"], _short(file), line.number)
         if found is not None:
             self.batches[found.run, found.number] = found
 
@@ -252,12 +220,12 @@ _KNOWN = {
     "SparkListenerApplicationStart": Application.application,
     "SparkListenerApplicationEnd": Application.ended,
     "SparkListenerEnvironmentUpdate": Application.environment,
-    "SparkListenerExecutorAdded": Application.executor_added,
-    "SparkListenerExecutorRemoved": Application.executor_removed,
+    "SparkListenerExecutorAdded": Application.executor,
+    "SparkListenerExecutorRemoved": Application.executor,
     "SparkListenerTaskEnd": Application.task,
     f"{LISTENER}QueryStartedEvent": Application.query_started,
     f"{LISTENER}QueryTerminatedEvent": Application.query_ended,
-    PROGRESS: Application.progress,
+    spark_events.PROGRESS: Application.progress,
 }
 """What is read, by kind of event; all others are passed over."""
 
@@ -313,25 +281,25 @@ def _of_query(query: str, apps: Sequence[Application]) -> Findings:
         failures=failures,
         settings=settings,
         quantities=values,
-        predictions=tuple(spark_profile.predictions(failures, by_name)),
+        predictions=tuple(batches_of.predictions(failures, by_name)),
         tables={"batches": batches_of.table(mine, late)} if mine else {},
-        profile=spark_profile.as_profile(source, failures, costs, by_name, settings),
-        most_help="" if not mine else spark_profile.most_help(by_name),
+        profile=batches_of.as_profile(source, failures, costs, by_name, settings),
+        most_help="" if not mine else batches_of.most_help(by_name),
         remarks=tuple(_planned(apps)),
     )
 
 
 def _life(query: str, apps: Sequence[Application], mine: Sequence[Batch]) -> tuple[float, float]:
     """When a query first began, and when it ended for ever: what strikes before or after does not hit it."""
-    starts = [(s.at, s.run) for app in apps for s in app.starts if s.query == query]
+    starts = [(s.at, s.name) for app in apps for s in app.starts if s.query == query]
     starts += [(b.start, b.run) for b in mine]
     last = max(starts, default=(0.0, ""))[1]
-    over = [end.at for app in apps for end in app.ends if end.run == last]
+    over = [end.at for app in apps for end in app.ends if end.name == last]
     return min(starts, default=(0.0, ""))[0], max(over, default=np.inf)
 
 
 def _planned(apps: Sequence[Application]) -> Iterator[str]:
-    planned = [loss for app in apps for loss in app.lost if _PLANNED.search(loss.reason)]
+    planned = [loss for app in apps for loss in app.planned]
     if planned:
         executors = counted(len(planned), "executor")
         yield f"Spark took {executors} away itself (first at {planned[0].mark}), which is no failure"
@@ -342,22 +310,20 @@ def _losses(apps: Iterable[Application]) -> Iterator[_Hit]:
     for app in apps:
         added = sorted(app.joined)
         for loss in app.lost:
-            if _PLANNED.search(loss.reason):
-                continue
-            since = app.alive.get(loss.executor, -np.inf)
-            signs = [f for f in app.failed if f.executor == loss.executor and since <= f.at <= loss.at]
+            since = app.alive.get(loss.name, -np.inf)
+            signs = [f for f in app.failed if f.name == loss.name and since <= f.at <= loss.at]
             first = min(signs, default=loss)
             stages = [Stage("failed", first.at, first.mark), Stage("detected", loss.at, loss.mark)]
             if (new := next((one for one in added if one.at >= loss.at), None)) is not None:
                 added.remove(new)
                 stages.append(Stage("slots", new.at, new.mark))
-            yield _Hit("kill", f"executor {loss.executor} was lost: {loss.reason}", tuple(stages))
+            yield _Hit("kill", f"executor {loss.name} was lost: {loss.why}", tuple(stages))
 
 
 def _runs(query: str, apps: Sequence[Application], mine: Sequence[Batch]) -> Iterator[_Hit]:
     """Runs of a query that follow another one, of which at least one batch has ended."""
     of_run = {run: app for app in apps for run in app.runs}
-    begun = {start.run: start for app in apps for start in app.starts if start.query == query}
+    begun = {start.name: start for app in apps for start in app.starts if start.query == query}
     first = {b.run: b for b in reversed(mine)}
     last = {b.run: b for b in mine}
     order = sorted({*begun, *first}, key=lambda run: begun[run].at if run in begun else first[run].start)
@@ -365,14 +331,14 @@ def _runs(query: str, apps: Sequence[Application], mine: Sequence[Batch]) -> Ite
         if before not in last:
             continue
         old, new = of_run[before], of_run[run]
-        end = next((e for app in apps for e in app.ends if e.run == before), None)
+        end = next((e for app in apps for e in app.ends if e.name == before), None)
         left = last[before]
         sign = Stage("failed", left.end, _of_batch(left))
         kind, cause = "kill", "the driver is gone: its log ends here, and another run of the query follows"
         if end is not None and end.at == end.at:
             sign = Stage("failed", end.at, end.mark)
-            kind = "task" if end.error else "stop"
-            cause = f"the query ended: {end.error}" if end.error else "the query was stopped, and begun again"
+            kind = "task" if end.why else "stop"
+            cause = f"the query ended: {end.why}" if end.why else "the query was stopped, and begun again"
         elif old is not new and old.last[0] == old.last[0]:
             sign = Stage("failed", *old.last)
             if old.over:
@@ -389,9 +355,7 @@ def _runs(query: str, apps: Sequence[Application], mine: Sequence[Batch]) -> Ite
 
 
 def _recovered(hits: Sequence[_Hit], mine: Sequence[Batch], late: Floats) -> Iterator[Failure]:
-    """Failures with the stages that batches tell. What strikes before results are there again belongs to the
-    failure before it.
-    """
+    """Failures with the stages of batches. What strikes before results are back belongs to the one before."""
     waiting = list(hits)
     while waiting:
         hit, *waiting = waiting
@@ -442,12 +406,7 @@ def _of_batch(b: Batch) -> Mark:
 
 def _detection(apps: Sequence[Application], failures: Sequence[Failure]) -> Quantity:
     """Bounds: between the last task that succeeded on an executor and its removal."""
-    bounds = [
-        loss.at - app.alive[loss.executor]
-        for app in apps
-        for loss in app.lost
-        if loss.executor in app.alive and not _PLANNED.search(loss.reason)
-    ]
+    bounds = [loss.at - app.alive[loss.name] for app in apps for loss in app.lost if loss.name in app.alive]
     text = (
         "from the end of an executor until Spark notices; its end is in no log of Spark. The moment of the "
         "kill, by Kubernetes, YARN or the machine, would tell"

@@ -1,4 +1,5 @@
-"""Batches of a query: how late they are, when they are on time again, and what one costs.
+"""Batches of a query: how late they are, when they are on time again, what one costs, and what that and
+failures tell of others, also as a profile for the scenario ``micro-batch``.
 
 `spark` asks for it; what a batch costs is the law of `calibrate.fits`, fitted to single batches here.
 """
@@ -6,19 +7,28 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tideover.calibrate.episodes import Floats, Mask
-from tideover.calibrate.fits import STAGES, CostFit, costs_of
-from tideover.calibrate.logs.durations import ENDS, observed, spread
-from tideover.calibrate.logs.findings import Failure, Quantity, instant, unknown
+from tideover import __version__
+from tideover.calibrate import profile
+from tideover.calibrate.comparison import Fits
+from tideover.calibrate.counterpart import Faults
+from tideover.calibrate.episodes import Condition, Floats, Kind, Mask
+from tideover.calibrate.fits import DRAWS, STAGES, CostFit, FaultFit, costs_of, spread_of
+from tideover.calibrate.logs import durations
+from tideover.calibrate.logs.durations import ENDS, USUAL, even, name_of, next_one, observed, spread
+from tideover.calibrate.logs.findings import Failure, Prediction, Quantity, Setting, instant, unknown
+from tideover.calibrate.logs.flink_quantities import seconds
 from tideover.calibrate.logs.spark_events import PHASES, Batch
 from tideover.models.evaluation.curves import SLACK
 
+Batches = Sequence[Batch]
 WARM = 3
 """Batches of a new run that are no measure of what is normal."""
 BEFORE = 10
@@ -42,7 +52,7 @@ PARTITIONS = 2
 """Tasks that read rows side by side in the scenario `micro-batch`, which the costs are for."""
 
 
-def lateness(mine: Sequence[Batch]) -> Floats:
+def lateness(mine: Batches) -> Floats:
     """For each batch, s from when its oldest row came until its results were out: it came just after the
     batch before was triggered, or, if nothing ran and nothing came, at most one interval before.
     """
@@ -58,11 +68,11 @@ def lateness(mine: Sequence[Batch]) -> Floats:
     return found
 
 
-def _times(mine: Sequence[Batch]) -> tuple[Floats, Floats]:
+def _times(mine: Batches) -> tuple[Floats, Floats]:
     return np.array([b.start for b in mine]), np.array([b.end for b in mine])
 
 
-def trigger(mine: Sequence[Batch]) -> tuple[float, int]:
+def trigger(mine: Batches) -> tuple[float, int]:
     """The trigger interval (s) and how many batches say it: with `Trigger.ProcessingTime` a batch that had to
     wait for no other starts at a whole number of intervals since 1970 (`ProcessingTimeExecutor`). 0: each
     starts as soon as the one before has ended, or no two starts say more.
@@ -81,12 +91,12 @@ def trigger(mine: Sequence[Batch]) -> tuple[float, int]:
     return (interval, fits) if fits > len(calm) / 2 else (0.0, 0)
 
 
-def first_after(mine: Sequence[Batch], at: float, run: str = "") -> int | None:
+def first_after(mine: Batches, at: float, run: str = "") -> int | None:
     """The place of the first batch that ends after a moment, of a run if one is named."""
     return next((i for i, b in enumerate(mine) if b.end > at and run in ("", b.run)), None)
 
 
-def _normal(mine: Sequence[Batch], late: Floats, began: float) -> tuple[float, float] | None:
+def _normal(mine: Batches, late: Floats, began: float) -> tuple[float, float] | None:
     """How late batches are, and how many rows they leave behind, at most, if all is normal: a quarter more
     than the last few before a moment (the tolerance of a simulated run). None: too few are known.
     """
@@ -99,19 +109,13 @@ def _normal(mine: Sequence[Batch], late: Floats, began: float) -> tuple[float, f
     return SLACK * float(np.quantile(late[before], 0.99)), SLACK * float(behind.max()) + rows
 
 
-def _warm(mine: Sequence[Batch]) -> Mask:
+def _warm(mine: Batches) -> Mask:
     """Which batches are among the first of their run."""
-    seen: dict[str, int] = {}
-    found = []
-    for b in mine:
-        seen[b.run] = seen.get(b.run, 0) + 1
-        found.append(seen[b.run] <= WARM)
-    return np.array(found, np.bool_)
+    runs = pd.Series([b.run for b in mine], dtype=object)
+    return np.asarray(runs.groupby(runs).cumcount() < WARM, np.bool_)
 
 
-def caught_up(
-    mine: Sequence[Batch], late: Floats, began: float, first: int, before: float = np.inf
-) -> int | None:
+def caught_up(mine: Batches, late: Floats, began: float, first: int, before: float = np.inf) -> int | None:
     """The place of the batch with whose results the backlog was gone: the last one that was late before
     ``CALM`` in a row were not, or the ``first`` with results, if it was on time. None: it was not seen until
     ``before``, or nobody knows what is normal.
@@ -131,7 +135,7 @@ def caught_up(
     return None
 
 
-def next_gap(mine: Sequence[Batch], late: Floats, since: int) -> int | None:
+def next_gap(mine: Batches, late: Floats, since: int) -> int | None:
     """The place of the next batch from a place on that is ``GAP`` times as late as what is still on time."""
     fresh = _warm(mine)
     usual: deque[float] = deque(maxlen=BEFORE)
@@ -145,58 +149,45 @@ def next_gap(mine: Sequence[Batch], late: Floats, since: int) -> int | None:
     return None
 
 
-def quiet(mine: Sequence[Batch], late: Floats, recoveries: Sequence[tuple[float, float]]) -> Mask:
+def quiet(mine: Batches, late: Floats, recoveries: Sequence[tuple[float, float]]) -> Mask:
     """Batches of normal operation: neither among the first of a run nor within a recovery."""
+    start, end = _times(mine)
     found = ~_warm(mine) & np.isfinite(late)
     for began, ended in recoveries:
-        found &= np.array([b.end < began or b.start >= ended for b in mine], np.bool_)
+        found &= (end < began) | (start >= ended)
     return found
 
 
-def table(mine: Sequence[Batch], late: Floats) -> pd.DataFrame:
+def table(mine: Batches, late: Floats) -> pd.DataFrame:
     """One row a batch."""
-    phases = np.array([b.spent for b in mine]).reshape(-1, len(PHASES))
-    start, _ = _times(mine)
-    return pd.DataFrame(
-        {
-            "query": [b.query for b in mine],
-            "run": [b.run for b in mine],
-            "batch": [b.number for b in mine],
-            "at": [instant(b.start) for b in mine],
-            "start_s": start - start[0],
-            "rows": [b.rows for b in mine],
-            "duration_s": [b.end - b.start for b in mine],
-            "late_s": late,
-            "behind": [b.behind for b in mine],
-            "state_rows": [b.state_rows for b in mine],
-            **dict(zip(PHASES, phases.T, strict=True)),
-            "file": [b.file for b in mine],
-            "line": [b.line for b in mine],
-        }
-    )
+    told = pd.DataFrame(mine, columns=Batch._fields).rename(columns={"number": "batch"})
+    told[list(PHASES)] = told["spent"].tolist()
+    told["at"], told["start_s"] = told["start"].map(instant), told["start"] - told["start"].iloc[0]
+    told["duration_s"], told["late_s"] = told["end"] - told["start"], late
+    seen = ["query", "run", "batch", "at", "start_s", "rows", "duration_s", "late_s", "behind", "state_rows"]
+    return told[[*seen, *PHASES, "file", "line"]]
 
 
 # What is learnt from them
 
 
 def quantities(
-    mine: Sequence[Batch], calm: Mask, failures: Sequence[Failure], costs: CostFit | None
-) -> list[Quantity]:
+    mine: Batches, calm: Mask, failures: Sequence[Failure], costs: CostFit | None
+) -> Iterator[Quantity]:
     """All that batches and failures tell, and what they do not."""
     if not mine:
         text = "no batch of a streaming query is in the log; it would be in one of a query's driver"
-        return [unknown("rate", "rows/s", text)]
-    normal = [b for b, mine_ in zip(mine, calm, strict=True) if mine_]
-    return [
-        _interval(mine),
-        _rate(mine, calm),
-        spread("batch_duration", "s", [b.end - b.start for b in normal], "from a batch's trigger to its end"),
-        *_costs(costs),
-        *_recoveries(failures),
-    ]
+        yield unknown("rate", "rows/s", text)
+        return
+    start, end = _times(mine)
+    yield _interval(mine)
+    yield _rate(mine, calm)
+    yield spread("batch_duration", "s", (end - start)[calm].tolist(), "from a batch's trigger to its end")
+    yield from _costs(costs)
+    yield from _recoveries(failures)
 
 
-def _interval(mine: Sequence[Batch]) -> Quantity:
+def _interval(mine: Batches) -> Quantity:
     interval, n = trigger(mine)
     text = "trigger interval: batches that waited for no other start at whole numbers of it"
     if not n:
@@ -205,7 +196,7 @@ def _interval(mine: Sequence[Batch]) -> Quantity:
     return Quantity("trigger_interval", "s", interval, interval, interval, n, True, text)
 
 
-def _rate(mine: Sequence[Batch], calm: Mask) -> Quantity:
+def _rate(mine: Batches, calm: Mask) -> Quantity:
     """Rows over time from start to start, of blocks of batches in normal operation."""
     start, _ = _times(mine)
     rows = np.array([b.rows for b in mine], float)
@@ -219,7 +210,7 @@ def _rate(mine: Sequence[Batch], calm: Mask) -> Quantity:
     return spread("rate", "rows/s", rates, f"rows per second, over {BLOCK} batches in normal operation")
 
 
-def fit(mine: Sequence[Batch], failures: Sequence[Failure], seed: int = 1) -> CostFit | None:
+def fit(mine: Batches, failures: Sequence[Failure], seed: int = 1) -> CostFit | None:
     """What a batch costs, from all that neither begin a run nor were hit themselves; catching up is the best
     of them, as those have many rows. None: there are too few.
     """
@@ -250,39 +241,28 @@ def fit(mine: Sequence[Batch], failures: Sequence[Failure], seed: int = 1) -> Co
     return costs_of(means, PARTITIONS, np.random.default_rng(seed), places)
 
 
-def _costs(found: CostFit | None) -> list[Quantity]:
-    more = f"too few batches, or all as large; {SIZES} would tell"
-    if found is None:
-        return [unknown("fixed_cost", "s", f"of a batch, besides its rows: {more}"), *_no_rows(more)]
-    every = (found.costs, *found.draws)
+def _costs(found: CostFit | None) -> Iterator[Quantity]:
+    every = [] if found is None else [found.costs, *found.draws]
     fixed = [c.plan_s + c.commit_s + c.output_s + STAGES * c.task_s + c.state_s for c in every]
-    quantities = [_drawn("fixed_cost", "s", fixed, "of a batch, besides its rows")]
-    if not tells_rows(found):
-        return [*quantities, *_no_rows(more)]
-    row = [c.row_s / PARTITIONS for c in every]
-    text = "rows per second with a backlog, in batches so large that only rows count"
-    return [
-        *quantities,
-        _drawn("row_cost", "s", row, "of a row, in the whole batch"),
-        _drawn("catch_up_capacity", "rows/s", [1 / max(cost, 1e-12) for cost in row], text),
-    ]
+    row = [c.row_s / PARTITIONS for c in every] if found is not None and tells_rows(found) else []
+    capacity = [1 / max(cost, 1e-12) for cost in row]
+    backlog = "rows per second with a backlog, in batches so large that only rows count"
+    for name, unit, values, text in (
+        ("fixed_cost", "s", fixed, "of a batch, besides its rows"),
+        ("row_cost", "s", row, "of a row, in the whole batch"),
+        ("catch_up_capacity", "rows/s", capacity, backlog),
+    ):
+        if values:  # the first is the estimate, the others are draws of it
+            low, high = np.quantile(values[1:], ENDS).tolist()
+            yield Quantity(name, unit, values[0], low, high, len(values) - 1, True, text)
+        else:
+            yield unknown(name, unit, f"{text}: too few batches, or all as large; {SIZES} would tell")
 
 
 def tells_rows(found: CostFit) -> bool:
     """Whether batches tell the cost of a row from the constant."""
     drawn = np.quantile([c.row_s for c in found.draws], ENDS[0])
     return found.rows_vary and float(drawn) > LEAST_TOLD * found.costs.row_s > 0
-
-
-def _no_rows(more: str) -> list[Quantity]:
-    texts = {"row_cost": ("s", "of a row"), "catch_up_capacity": ("rows/s", "with a backlog")}
-    return [unknown(name, unit, f"{text}: {more}") for name, (unit, text) in texts.items()]
-
-
-def _drawn(name: str, unit: str, values: Sequence[float], meaning: str) -> Quantity:
-    """The first is the estimate, the others are draws of it."""
-    low, high = np.quantile(values[1:], ENDS).tolist()
-    return Quantity(name, unit, values[0], low, high, len(values) - 1, True, meaning)
 
 
 def executors_back(failures: Sequence[Failure]) -> list[float]:
@@ -298,9 +278,7 @@ def queries_back(failures: Sequence[Failure]) -> list[float]:
 
 
 def of_kind(failures: Sequence[Failure], anew: bool, stage: str) -> list[float]:
-    """When a stage was reached after the first sign (s), of failures after which the query began anew, or of
-    losses of executors that it lived through.
-    """
+    """When a stage was reached (s), of failures after which the query began anew, or of executors lost."""
     mine = [f for f in failures if f.kind not in ("stop", "gap") and bool(f.attempts) == anew]
     return [after for f in mine if (after := f.after(stage)) is not None]
 
@@ -309,18 +287,83 @@ KINDS = {"executor": False, "driver": True}
 """What is lost, and whether the query begins anew."""
 
 
-def _recoveries(failures: Sequence[Failure]) -> list[Quantity]:
+def _recoveries(failures: Sequence[Failure]) -> Iterator[Quantity]:
     if all(f.kind == "stop" for f in failures):
-        return [unknown("restored", "s", f"from the first sign of a failure to results: {NO_FAILURE}")]
-    found = [
-        observed("executor_restart", executors_back(failures), "from an executor's removal to another one"),
-        observed("query_restart", queries_back(failures), "from the end of a run of the query to the next"),
-    ]
+        yield unknown("restored", "s", f"from the first sign of a failure to results: {NO_FAILURE}")
+        return
+    told = {
+        "executor_restart": (executors_back(failures), "from an executor's removal to another one"),
+        "query_restart": (queries_back(failures), "from the end of a run of the query to the next"),
+    }
+    stages = {"restored": "the first results after it", "caught_up": "batches that are on time again"}
     for kind, anew in KINDS.items():
-        for stage, text in (
-            ("restored", "the first results after it"),
-            ("caught_up", "batches that are on time again"),
-        ):
+        for stage, text in stages.items():
             meaning = f"from the first sign that the {kind} is lost to {text}"
-            found.append(observed(f"{kind}_{stage}", of_kind(failures, anew, stage), meaning))
-    return [one for one in found if one.n]
+            told[f"{kind}_{stage}"] = (of_kind(failures, anew, stage), meaning)
+    yield from (observed(name, seen, meaning) for name, (seen, meaning) in told.items() if seen)
+
+
+def predictions(failures: Sequence[Failure], told: Mapping[str, Quantity]) -> Iterator[Prediction]:
+    """When results come again after the next failure of each kind, and when it is caught up with."""
+    for kind, anew in KINDS.items():
+        seen = of_kind(failures, anew, "restored")
+        yield from durations.predictions(f"the {kind} is lost", "restored", seen, told)
+
+
+def most_help(told: Mapping[str, Quantity]) -> str:
+    """The one measurement that would tell most of what is missing."""
+    if not told["catch_up_capacity"].identified:
+        return f"{SIZES}, as after an outage of a minute: they tell what a row costs, and so the catch-up"
+    if "restored" in told:
+        return "an executor killed on purpose under the usual load, with the event log of that hour"
+    return "the moment at which a process was killed, to the tenth of a second: it tells the detection"
+
+
+def as_profile(
+    source: str,
+    failures: Sequence[Failure],
+    costs: CostFit | None,
+    told: Mapping[str, Quantity],
+    settings: Mapping[str, Setting],
+) -> dict[str, Any] | None:
+    """A profile as plain data; None if batches do not tell what they cost.
+
+    It has what a whole batch costs, for the two tasks of that scenario, however many there were. Detection is
+    half of its bound; cold starts are not told from the rest of a recovery, and are none.
+    """
+    if costs is None or not tells_rows(costs):
+        return None
+
+    def setting(key: str) -> str:
+        return settings[key].value if key in settings else "unknown"
+
+    condition = Condition("micro_batch", "word_count", setting("spark.master"))
+    faults = {}
+    bound = told["detection"].high
+    for kind, back, detection in (
+        ("kill_executor", executors_back(failures), bound / 2 if np.isfinite(bound) else 0.0),
+        ("kill_driver", queries_back(failures), 0.0),
+    ):
+        if back:
+            base = Faults(detection_s=detection, restart_s=float(np.median(back)))
+            draws = tuple(replace(base, restart_s=s) for s in next_one(back, even(DRAWS)).tolist())
+            scatter = {"catch_up_s": spread_of(np.zeros(0), 1, USUAL)}
+            faults[Kind("micro_batch", kind)] = FaultFit(base, draws, False, scatter)
+    provenance = {
+        "source": source,
+        "measurements": len(failures),
+        "method": "batches and failures in Spark's logs; the next ones by Student's distribution",
+        "not_identified": "detection, and cold starts apart from the rest of a recovery",
+        "java": setting("java.version"),
+        "spark": setting("spark.version"),
+        "version": f"tideover {__version__}",
+    }
+    fits = Fits({condition: costs}, faults, {}, {}, 1)
+    wait = seconds(setting("spark.locality.wait"))  # written as Flink's (`JavaUtils.timeStringAs`)
+    data = profile.profile(name_of(source), condition, fits, provenance, 3.0 if wait is None else wait)
+    rate, interval = told["rate"], told["trigger_interval"]
+    if rate.identified:
+        data["ranges"] = {"rate": {"low": f"{rate.value:.6g}/s", "high": f"{rate.value:.6g}/s"}}
+        if interval.identified:
+            data["ranges"]["interval"] = {"low": f"{interval.value:g} s", "high": f"{interval.value:g} s"}
+    return data

@@ -40,9 +40,7 @@ BEGIN = b'{"Event":"'
 LISTENER = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 PROGRESS = f"{LISTENER}QueryProgressEvent"
 _NAME = re.compile(rb'[\w.$]+(?=")')
-_TIME = re.compile(
-    rb'"(?:Timestamp|Launch Time|Finish Time|Submission Time|Completion Time|time)":(\d{12,14})'
-)
+_TIME = re.compile(rb'"(?:Timestamp|(?:Launch|Finish|Submission|Completion) Time|time)":(\d{12,14})')
 _MADE = b"made progress: {"
 _ENDLESS = "a progress of a query begins here, and does not end"
 _MOST_LINES = 5000
@@ -65,9 +63,7 @@ class Line(NamedTuple):
 
 
 def lines(file: LogFile) -> Iterator[Line]:
-    """Every line and its kind. A progress that is no event becomes one, whatever form it has; of lines of
-    other kinds, as a driver's log has them, the kind is empty.
-    """
+    """Every line and its kind; empty: it is neither an event nor a progress, which may have any form."""
     kinds: dict[bytes, str] = {}
     whole: list[bytes] = []
     first = 0
@@ -167,9 +163,7 @@ def batch(progress: Event, file: str, line: int) -> Batch | None:
         start=start,
         end=start + float(durations["trigger_ms"]) / 1000,
         rows=sum(int(source["numInputRows"]) for source in sources),
-        behind=sum(
-            (_between(source.get("endOffset"), source.get("latestOffset")) for source in sources), 0.0
-        ),
+        behind=sum((_between(one.get("endOffset"), one.get("latestOffset")) for one in sources), 0.0),
         state_rows=float(sum(one["numRowsTotal"] for one in state)) if state else NAN,
         spent=tuple(map(float, durations.values())),
         file=file,
