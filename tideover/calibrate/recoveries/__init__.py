@@ -35,9 +35,7 @@ class Calibration:
         return {"schema": 1, "provenance": dict(self.provenance), **more, **rows}
 
 
-def fit(
-    measured: Measurements, *, seed: int = 1, report: Report = lambda what, done, of: None
-) -> Calibration:
+def fit(measured: Measurements, *, seed: int = 1, report: Report = lambda *_: None) -> Calibration:
     """Fit every workload of a file of recoveries. Equal seeds give equal draws."""
     fitted = fit_all(measured, seed, report)
     texts = {

@@ -29,33 +29,12 @@ from tideover import __version__
 from tideover.calibrate import capacities, profile
 from tideover.calibrate.capacities import Law, Measured, Runs
 from tideover.calibrate.episodes import Floats, Mask
-from tideover.calibrate.recoveries import recovery_time
+from tideover.calibrate.recoveries import posterior, recovery_time
+from tideover.calibrate.recoveries import profile as profiles
 from tideover.calibrate.recoveries.measurements import Points
-from tideover.calibrate.recoveries.posterior import (
-    LONGEST_S,
-    SHORTEST_S,
-    UNLIKELY,
-    WINDOWS,
-    HeldOut,
-    Posterior,
-    Report,
-    at_a_time,
-    log_density,
-    sample,
-)
-from tideover.calibrate.recoveries.profile import (
-    DRAWS,
-    FRACTION,
-    NARROWER,
-    OUTAGE,
-    RESTART,
-    SERVICE,
-    SNAPSHOT,
-    UPLOAD,
-    as_text,
-    ranges,
-)
-from tideover.calibrate.recoveries.recovery_time import Values
+from tideover.calibrate.recoveries.posterior import LONGEST_S, SHORTEST_S, WINDOWS, HeldOut, Posterior, Report
+from tideover.calibrate.recoveries.profile import FRACTION, OUTAGE, SERVICE
+from tideover.calibrate.recoveries.recovery_time import Values, Window
 from tideover.sim.units import S, format_duration
 
 FEWEST = 8
@@ -82,9 +61,7 @@ MEANING = {
 
 @dataclass(frozen=True)
 class Profiled:
-    """Runs of one workload: recoveries, the profiled capacity of each run (1/s), and which did end. What
-    did not lasted longer than its ``points.recovery``.
-    """
+    """Recoveries of a workload, profiled capacities (1/s), and which ended; others lasted longer."""
 
     points: Points
     capacity: Floats
@@ -93,9 +70,8 @@ class Profiled:
     @classmethod
     def of(cls, name: str, runs: Runs, law: Law) -> Profiled:
         interval, rate, recovery = (runs[column].to_numpy(np.float64) for column in _OF_POINTS)
-        return cls(
-            Points(name, interval, rate, recovery), law.capacity(runs), runs["censored"].to_numpy() != 1
-        )
+        ended = runs["censored"].to_numpy() != 1
+        return cls(Points(name, interval, rate, recovery), law.capacity(runs), ended)
 
     def only(self, those: Mask) -> Profiled:
         return Profiled(self.points.without(~those), self.capacity[those], self.ended[those])
@@ -112,11 +88,11 @@ class Prior:
 
     greatest: float
     recovery: float
-    window: float | None
+    window: Window
     profiled: float = 1.0
 
     @classmethod
-    def of(cls, profiled: Profiled, window: float | None) -> Prior:
+    def of(cls, profiled: Profiled, window: Window) -> Prior:
         middle = float(np.median(profiled.points.recovery[profiled.ended]))
         return cls(float(profiled.capacity.max()), middle, window)
 
@@ -127,9 +103,7 @@ class Prior:
         return np.asarray(self.greatest / 2 * 200 ** ndtr(v[..., 3]))
 
     def spread(self, v: Floats) -> Floats:
-        """Standard deviation of the logarithm of a run's catch-up capacity: that of the profiled one's law
-        (10 % or so) is in it.
-        """
+        """Standard deviation of the logarithm of a run's catch-up capacity, with the profiled one's."""
         return np.asarray(0.1 * np.exp(0.7 * v[..., 4]))
 
     def jitter(self, v: Floats) -> Floats:
@@ -164,28 +138,25 @@ def parameters(prior: Prior, v: Floats) -> dict[str, Floats]:
     return found | {"run_to_run": prior.spread(v)}
 
 
-def fits(
-    profiled: Profiled, windows: Sequence[float | None], seed: int = 1, draws: int = 1000
-) -> list[Posterior]:
-    """Draws from the posterior for recoveries that were seen at once (None) or through windows of a metric
-    (s), the likeliest first.
-    """
+def fits(profiled: Profiled, windows: Sequence[Window], seed: int = 1, draws: int = 1000) -> list[Posterior]:
+    """Posteriors of recoveries seen at once (None) or through windows (s) of a metric, likeliest first."""
     found, both = [], (profiled.only(profiled.ended), profiled.only(~profiled.ended))
     for window in windows:
         prior = Prior.of(profiled, window)
 
         def likelihood(v: Floats, prior: Prior = prior) -> Floats:
-            n = at_a_time(profiled.points, prior.window)
+            n = posterior.at_a_time(profiled.points, prior.window)
             return np.concatenate([_log_likelihood(prior, *both, v[i : i + n]) for i in range(0, len(v), n)])
 
-        found.append(Posterior(prior, *sample(likelihood, DIMENSIONS, draws, seed)))
+        found.append(Posterior(prior, *posterior.sample(likelihood, DIMENSIONS, draws, seed)))
     return sorted(found, key=lambda one: -one.evidence)
 
 
 def _log_likelihood(prior: Prior, ended: Profiled, open_: Profiled, v: Floats) -> Floats:
     """Of all runs together, those that ended and those that were left, for each draw."""
     spread, jitter = prior.spread(v)[:, None], prior.jitter(v)[:, None]
-    found = log_density(prior.values(v[:, None], ended.capacity), spread, jitter, ended.points, prior.window)
+    values = prior.values(v[:, None], ended.capacity)
+    found = posterior.log_density(values, spread, jitter, ended.points, prior.window)
     return np.asarray(found.sum(1) + _log_of_open(prior, open_, v[:, None], spread).sum(1))
 
 
@@ -260,7 +231,7 @@ def fit(measured: Measured, seed: int = 1, report: Report = lambda what, done, o
         profiled = Profiled.of(name, failed, law)
         asked = runs[(runs["recovery_s"] == 0) & ~runs["saturated"] & (runs["checkpoint_interval_s"] > 0)]
         best, *others = fits(profiled, WINDOWS, seed)
-        likely = [best, *(one for one in others if one.evidence > best.evidence - UNLIKELY)]
+        likely = [best, *(one for one in others if one.evidence > best.evidence - posterior.UNLIKELY)]
         windows = [one.prior.window for one in likely]
         unseen, fluid = _left_out(name, runs, failed, windows, seed)
         found[name] = Found(failed, profiled, best, law, asked, unseen, fluid)
@@ -268,7 +239,7 @@ def fit(measured: Measured, seed: int = 1, report: Report = lambda what, done, o
 
 
 def _left_out(
-    name: str, runs: Runs, failed: Runs, windows: Sequence[float | None], seed: int
+    name: str, runs: Runs, failed: Runs, windows: Sequence[Window], seed: int
 ) -> tuple[Floats, Floats]:
     """Predictions of each recovery by a fit that has not seen its settings: neither their recoveries nor
     what they carry when saturated. NaN where too little is left to fit.
@@ -315,17 +286,17 @@ def as_profile(name: str, found: Found, measured: Measured, seed: int) -> dict[s
     mine = found.asked if found.asked.groupby(list(SETTINGS)).ngroups == 1 else found.runs
     job = mine.loc[[mine.groupby(list(SETTINGS))["rate_per_s"].transform("size").idxmax()]]
     profiled = float(found.law.capacity(job)[0])
-    posterior = of_job(found.posterior, profiled)
-    runs = posterior.runs
+    likely = of_job(found.posterior, profiled)
+    runs = likely.runs
     order = np.lexsort((np.asarray(runs.outage), np.asarray(runs.capacity)))  # evenly over all there is
-    n = min(len(order), DRAWS)
+    n = min(len(order), profiles.DRAWS)
     draws = np.asarray(runs[:3], np.float64).T[order[(2 * np.arange(n) + 1) * len(order) // (2 * n)]]
-    values = np.asarray(posterior.values[:3], np.float64)
+    values = np.asarray(likely.values[:3], np.float64)
     middle, low, high = (_keys(*np.quantile(values, q, axis=1).tolist()) for q in (0.5, 0.05, 0.95))
     low[SERVICE], high[SERVICE] = high[SERVICE], low[SERVICE]  # of more capacity it is less
     known = {row["parameter"]: row["identified"] for row in _parameters(found)}
     known = {OUTAGE: known["outage"], SERVICE: known["catch_up_ratio"], FRACTION: known["fraction"]}
-    fixed = {RESTART: "0 s", UPLOAD: "0 s", SNAPSHOT: "0 s"}
+    fixed = dict.fromkeys((profiles.RESTART, profiles.UPLOAD, profiles.SNAPSHOT), "0 s")
     if found.posterior.prior.window is not None:
         fixed["run.lag_window"] = format_duration(round(found.posterior.prior.window * S))
     judged = [row for row in _errors(found) if row["model"] == "mechanism"]
@@ -344,7 +315,7 @@ def as_profile(name: str, found: Found, measured: Measured, seed: int) -> dict[s
         dict(sorted((middle | fixed).items())),
         {key: (low[key], high[key], known[key]) for key in middle},
         (middle, (_keys(*draw).values() for draw in draws.tolist())),
-        ranges=ranges(found.profiled.points.rate, found.profiled.points.interval),
+        ranges=profiles.ranges(found.profiled.points.rate, found.profiled.points.interval),
         conditions={column: float(f"{job[column].iloc[0]:.6g}") for column in SETTINGS},
         scatter={"catch_up_s": 0.0},
         errors={
@@ -356,7 +327,7 @@ def as_profile(name: str, found: Found, measured: Measured, seed: int) -> dict[s
 
 def _keys(outage: float, capacity: float, fraction: float) -> dict[str, Any]:
     """Values by a profile's key, as texts."""
-    return as_text({OUTAGE: outage, SERVICE: 1 / capacity, FRACTION: fraction})
+    return profiles.as_text({OUTAGE: outage, SERVICE: 1 / capacity, FRACTION: fraction})
 
 
 def added(frames: Mapping[str, pd.DataFrame], found: Mapping[str, Found]) -> dict[str, pd.DataFrame]:
@@ -410,7 +381,7 @@ def _parameters(found: Found) -> Iterator[dict[str, Any]]:
         if not known:
             both = np.array([ends, np.quantile(before[name], [0.05, 0.95])])
             now, at_first = np.diff(both if name == "fraction" else np.log(both), axis=1)[:, 0]
-            known = bool(now < NARROWER * at_first)
+            known = bool(now < profiles.NARROWER * at_first)
             known &= name != "catch_up_limit" or bool(sizes.max() >= 2 * sizes.min())
         row = {"parameter": name, "value": value, "low": ends[0], "high": ends[1]}
         yield row | {"unit": unit, "identified": known, "meaning": meaning}

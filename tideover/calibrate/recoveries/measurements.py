@@ -248,20 +248,16 @@ class _Reader(Rows):
             if other != name:
                 message = f"{name} and {other} differ only in case, and so would their files; rename one"
                 self.refuse(line, "workload", message)
-            needed = f"{name} has {n} point{'s' if n > 1 else ''}"
+            has = f"{name} has {n} point{'s' if n > 1 else ''}"
             if n < FEWEST or len(rates) < 2:
-                needed += ", all at one rate" if n >= FEWEST else ""
-                self.refuse(
-                    line, "workload", f"{needed}; at least {FEWEST}, at two rates or more, are needed"
-                )
+                has += ", all at one rate" if n >= FEWEST else ""
+                self.refuse(line, "workload", f"{has}; at least {FEWEST}, at two rates or more, are needed")
             elif n > MOST:
-                self.refuse(line, "workload", f"{needed}; at most {MOST} are fitted")
+                self.refuse(line, "workload", f"{has}; at most {MOST} are fitted")
 
 
 def _remarks(file: str, found: dict[str, list[tuple[int, Row]]], assumed: list[str]) -> Iterator[str]:
-    """What makes the measurements say less than it seems. ``assumed``: workloads of which the file does not
-    say how failures were noticed.
-    """
+    """What makes them say less than it seems; ``assumed``: workloads that do not tell their heartbeats."""
     for name, lines in found.items():
         if name in assumed:
             yield (

@@ -17,7 +17,7 @@ from scipy.special import ndtr, ndtri
 from tideover.calibrate.episodes import Floats, Mask
 from tideover.calibrate.recoveries import recovery_time
 from tideover.calibrate.recoveries.measurements import Measurements, Points, Setting
-from tideover.calibrate.recoveries.recovery_time import Values, fluid, recovery
+from tideover.calibrate.recoveries.recovery_time import Values, Window, fluid, recovery
 from tideover.scenarios.prediction import least_relative
 
 # A few points cannot tell: six values are fitted to eight of them, so what is left over looks smaller than
@@ -96,7 +96,7 @@ class Prior:
     range of the outage, s; of the restart alone where heartbeats tell the detection.
     """
 
-    window: float | None
+    window: Window
     top_rate: float
     interval: float
     recovery: float
@@ -104,10 +104,8 @@ class Prior:
     longest: float = LONGEST_S
 
     @classmethod
-    def of(cls, points: Points, window: float | None) -> Prior:
-        """For these points: their highest rate, their shortest interval, their median recovery, and the
-        shortest one: it holds the outage.
-        """
+    def of(cls, points: Points, window: Window) -> Prior:
+        """For these points; the shortest recovery holds the outage."""
         least = float(points.recovery.min())
         return cls(
             window,
@@ -168,9 +166,7 @@ class Posterior:
         return of_one_run(self.values, self.prior.spread(self.v), self.prior.jitter(self.v))
 
     def predictions(self, place: Setting) -> Floats:
-        """Recovery in a run by each draw, scattered, s; infinite where it never ends. Scatter or not, none is
-        over before its failure is noticed.
-        """
+        """Recovery in a run by each draw, scattered, s; infinite where it never ends. None ends unnoticed."""
         detected = place.timeout - place.beat * self._even(4)
         runs = self.runs._replace(outage=self.runs.outage + detected)
         found = recovery(runs, place.interval, place.rate, self.prior.window) * self._scattered
@@ -212,7 +208,7 @@ def of_one_run(values: Values, spread: Floats, jitter: Floats) -> Values:
 
 
 def fit(
-    points: Points, window: float | None, *, scatter: float = 0.0, draws: int = 3000, seed: int = 1
+    points: Points, window: Window, *, scatter: float = 0.0, draws: int = 3000, seed: int = 1
 ) -> Posterior:
     """Draws from the posterior, equally likely each; the same seed gives the same draws."""
     prior = Prior.of(points, window)
@@ -253,15 +249,13 @@ def sample(log_likelihood: Likelihood, dimensions: int, draws: int, seed: int) -
     return v, evidence
 
 
-def _move(
-    log_likelihood: Likelihood, v: Floats, likelihood: Floats, power: float, rng: np.random.Generator
-) -> None:
+def _move(law: Likelihood, v: Floats, likelihood: Floats, power: float, rng: np.random.Generator) -> None:
     """Metropolis moves along differences of other draws, in place."""
     n = len(v)
     first, second = rng.permutation(n), rng.permutation(n)
     stride = rng.choice([0.2, 0.5, 0.7], n)[:, None]
     moved = v + stride * (v[first] - v[second]) + 0.02 * rng.standard_normal(v.shape)
-    new = log_likelihood(moved)
+    new = law(moved)
     gain = power * (new - likelihood) - ((moved**2).sum(1) - (v**2).sum(1)) / 2
     better = np.log(rng.random(n)) < gain
     v[better], likelihood[better] = moved[better], new[better]
@@ -273,7 +267,7 @@ def _log_likelihood(prior: Prior, points: Points, v: Floats) -> Floats:
     return np.concatenate([_log_likelihoods(prior, points, v[i : i + size]) for i in range(0, len(v), size)])
 
 
-def at_a_time(points: Points, window: float | None) -> int:
+def at_a_time(points: Points, window: Window) -> int:
     """So many draws that the arrays of their densities fit into memory."""
     cases = len(_NORMAL) if window is None else max(1, int(points.recovery.max() / window))
     return max(1, _MOST_NUMBERS // (cases * len(points)))
@@ -284,9 +278,7 @@ def _log_likelihoods(prior: Prior, points: Points, v: Floats) -> Floats:
     return np.asarray(log_density(*parts, points, prior.window).sum(1))
 
 
-def log_density(
-    values: Values, spread: Floats, jitter: Floats, points: Points, window: float | None
-) -> Floats:
+def log_density(values: Values, spread: Floats, jitter: Floats, points: Points, window: Window) -> Floats:
     """Of each point under each draw, a row a draw; so are the values, of all points or of each."""
     typical = values._replace(outage=values.outage + np.mean(points.detection, axis=0))
     middle = typical.outage + recovery_time.catch_up(typical, points.interval, points.rate)
@@ -373,15 +365,13 @@ _WORST = 10.0
 Report = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and of how much."""
 
-_Fits = dict[float | None, Posterior]
+_Fits = dict[Window, Posterior]
 """Of one workload, by window."""
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Predictions for points that their fits have not seen, s: by the mechanism, with both ends of its
-    interval at 90 %, and by the plain fluid law.
-    """
+    """Predictions for points that fits have not seen, s, with both ends at 90 %; and the fluid law's."""
 
     points: Points
     mechanism: Floats
@@ -412,9 +402,7 @@ class HeldOut:
 
     @property
     def better(self) -> str:
-        """The model that errs less, ``mechanism`` or ``fluid``, by more than the standard error of the
-        difference; else ``""``.
-        """
+        """The model that errs less by more than the standard error of the difference; else ``""``."""
         mine, plain = self.errors
         gain = plain - mine
         if len(gain) < 2 or not abs(gain.mean()) > gain.std(ddof=1) / np.sqrt(len(gain)):
@@ -491,7 +479,7 @@ def fit_all(measured: Measurements, seed: int, report: Report) -> dict[str, Fitt
         report(f"fitting {name}", done, total)
         whole[name] = {window: fit(points, window, scatter=scatter, seed=seed) for window in windows}
 
-    def evidence_of(fits: Iterable[_Fits], window: float | None) -> float:
+    def evidence_of(fits: Iterable[_Fits], window: Window) -> float:
         return sum(found[window].evidence for found in fits)
 
     evidence = {window: evidence_of(whole.values(), window) for window in windows}
@@ -503,9 +491,7 @@ def fit_all(measured: Measurements, seed: int, report: Report) -> dict[str, Fitt
         points = measured.workloads[name]
         seen, unseen = points.without(mask), points.without(~mask)
         scatter = run_to_run((measured.workloads | {name: seen}).values())
-        fits = {
-            window: fit(seen, window, scatter=scatter, draws=1500, seed=seed + 1 + done) for window in likely
-        }
+        fits = {w: fit(seen, w, scatter=scatter, draws=1500, seed=seed + 1 + done) for w in likely}
         every = (whole | {name: fits}).values()
         best = fits[max(likely, key=lambda window: evidence_of(every, window))]
         plain = fluid(recovery_time.fit_fluid(seen), unseen)
@@ -529,9 +515,7 @@ def fit_all(measured: Measurements, seed: int, report: Report) -> dict[str, Fitt
 
 
 def _folds(points: Points) -> Iterator[tuple[str, Mask]]:
-    """Which points are left out together: each, each with its repetitions, each interval, and the highest
-    rates of every interval.
-    """
+    """Which points are left out together: each, its repetitions, each interval, the highest rates."""
     for i in range(len(points)):
         yield "leave_one_out", np.arange(len(points)) == i
     settings = alike(points)

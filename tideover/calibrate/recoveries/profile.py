@@ -227,18 +227,12 @@ def parameters(found: Fitted) -> list[Row]:
     """
     posterior, restart, detected = found.posterior, found.restart, found.typical(0, 0).detected
     before = posterior.prior.values(np.array([[-_TAIL] * DIMENSIONS, [_TAIL] * DIMENSIONS]))
-    rows: list[Row] = []
-
-    def tell(name: str, value: float, low: float, high: float, unit: str, known: bool, meaning: str) -> None:
-        about = {"unit": unit, "identified": known, "meaning": meaning}
-        rows.append({"parameter": name, "value": value, "low": low, "high": high} | about)
-
+    rows: list[tuple[Any, ...]] = []
     for name, (unit, meaning) in MEANING.items():
         low, high = found.intervals[name]
-        now, then = (low, high), getattr(before, name)
         width, at_first = (
-            np.log(ends[1] / ends[0]) if name in ("outage", "capacity") else ends[1] - ends[0]
-            for ends in (now, then)
+            np.log(b / a) if name in ("outage", "capacity") else b - a
+            for a, b in ((low, high), getattr(before, name))
         )
         more = detected if name == "outage" else 0.0
         value = float(np.asarray(getattr(posterior.values, name))[found.point])
@@ -248,16 +242,18 @@ def parameters(found: Fitted) -> list[Row]:
         if name == "capacity" and found.points.tasks is not None:
             meaning += f", with {found.points.usual_tasks} tasks"
         known = bool(width < NARROWER * at_first)
-        tell(TOLD.get(name, name), value + more, float(low) + more, float(high) + more, unit, known, meaning)
+        ends = (float(low) + more, float(high) + more)
+        rows.append((TOLD.get(name, name), value + more, *ends, unit, known, meaning))
     if restart is not None:
         low, value, high = (restart.mean + side * _TAIL * restart.error for side in (-1, 0, 1))
         text = "from the detection of a failure until the job reads again"
-        tell("restart", value, low, high, "s", True, text)
+        rows.append(("restart", value, low, high, "s", True, text))
     else:
         window = posterior.prior.window or 0.0
         text = "window of the metric in which the backlog was seen; 0: it was seen at once"
-        tell("lag_window", window, window, window, "s", found.window_gain > 1, text)
-    return rows
+        rows.append(("lag_window", window, window, window, "s", found.window_gain > 1, text))
+    columns = ("parameter", "value", "low", "high", "unit", "identified", "meaning")
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def _points(found: Fitted) -> list[Row]:

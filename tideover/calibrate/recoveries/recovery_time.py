@@ -27,9 +27,7 @@ _EVEN = (np.arange(200) + 0.5) / 200
 
 @dataclass(frozen=True)
 class Restart:
-    """How long a restart takes, s: mean over runs, its standard error, and standard deviation from run to
-    run.
-    """
+    """How long a restart takes, s: its mean, the error of that, and its standard deviation."""
 
     mean: float
     error: float
@@ -78,6 +76,8 @@ _LONGEST_S = 1e6
 """Stands for never."""
 
 Quantity = Floats | np.float64 | float
+Window = float | None
+"""Of the metric in which the end of a backlog is seen, s; None: it is seen at once."""
 
 
 class Values(NamedTuple):
@@ -102,12 +102,12 @@ def catch_up(values: Values, interval: Quantity, rate: Quantity) -> Floats:
     return np.where(left > 0, np.minimum(backlog / np.where(left > 0, left, 1), _LONGEST_S), _LONGEST_S)
 
 
-def shown(catch_up: Floats, window: float | None) -> Floats:
+def shown(catch_up: Floats, window: Window) -> Floats:
     """Time from the restart until a metric shows that the backlog is gone (``run.lag_window``), s."""
     return catch_up if window is None else window * (np.floor(catch_up / window) + 2)
 
 
-def recovery(values: Values, interval: Quantity, rate: Quantity, window: float | None) -> Floats:
+def recovery(values: Values, interval: Quantity, rate: Quantity, window: Window) -> Floats:
     """Time from the failure until the backlog is seen to be gone, s; infinite if it never is."""
     after = catch_up(values, interval, rate)
     return np.where(after < _LONGEST_S, values.outage + shown(after, window), np.inf)
