@@ -14,8 +14,7 @@ from tideover.calibrate.calibration import NothingToFit
 from tideover.calibrate.episodes import NAN, BacklogCurve
 from tideover.calibrate.flink import analysis, cluster
 from tideover.calibrate.flink.analysis import Prediction
-from tideover.calibrate.flink.counterpart import simulated
-from tideover.calibrate.flink.kills import Costs, Kill, fit, fluid, without_trickle
+from tideover.calibrate.flink.kills import Costs, Kill, fit, fluid, simulated, without_trickle
 from tideover.calibrate.flink.plan import Episode, SessionPlan, configuration, full, quick, tiny
 from tideover.calibrate.flink.supervisor import Supervisor
 from tideover.calibrate.flink.tables import TABLES, Output, put_out, read_outputs, tables

@@ -20,8 +20,7 @@ from tideover.calibrate.calibration import SEED, Calibration, NothingToFit, fail
 from tideover.calibrate.comparison import timeline
 from tideover.calibrate.episodes import DISTURBED, NAN, Figures, Progress
 from tideover.calibrate.fits import DRAWS, LEAST, MEASURES, NEVER, Spread, spread_of
-from tideover.calibrate.flink.counterpart import Simulated, simulated
-from tideover.calibrate.flink.kills import Costs, Kill, fit, fluid, kills
+from tideover.calibrate.flink.kills import Costs, Kill, Simulated, fit, fluid, kills, simulated
 
 ABOUT = {
     "purpose": "recovery",
@@ -78,9 +77,7 @@ class Fits:
 
 
 def analyse(tables: Mapping[str, pd.DataFrame], progress: Progress) -> Calibration:
-    """Fit the tables of a campaign, and compare what the fit predicts with what was measured; raises
-    NothingToFit if there are too few kills.
-    """
+    """Fit a campaign, and compare what the fit predicts with what was measured; raises NothingToFit."""
     found = kills(tables)
     costs, draws = _estimates(found, tables)
     made = []
@@ -257,13 +254,10 @@ def _profile(found: Sequence[Kill], fits: Fits, provenance: Mapping[str, Any]) -
 def _warnings(tables: Mapping[str, pd.DataFrame], found: Sequence[Kill]) -> list[str]:
     said = failures(tables)
     known = {(k.session, k.episode) for k in found}
-    if unsettled := [
-        one
-        for one in tables["kills"][["session", "episode"]].itertuples(index=False, name=None)
-        if one not in known
-    ]:
-        named = ", ".join(f"{session} #{episode}" for session, episode in unsettled)
-        said.append(f"left out, as the job had not caught up, or had no checkpoint, before the kill: {named}")
+    every = tables["kills"][["session", "episode"]].itertuples(index=False, name=None)
+    if unsettled := ", ".join(f"{session} #{n}" for session, n in every if (session, n) not in known):
+        why = "as the job had not caught up, or had no checkpoint, before the kill"
+        said.append(f"left out, {why}: {unsettled}")
     if disturbed := [f"{k.session} #{k.episode}" for k in found if k.others_cores > DISTURBED]:
         left_out = "the fit leaves them out"
         if not any(k.disturbed for k in found):

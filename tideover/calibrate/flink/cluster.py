@@ -67,9 +67,8 @@ def build_job(java: Java, out: Path) -> None:
     sources = [str(_JAVA / "Build.java"), "Build", str(_JAVA / "CountJob.java"), str(out)]
     done = subprocess.run([*builder, *sources], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode or not out.exists():
-        raise NotPossible(
-            f"the job for Flink cannot be compiled: {(done.stderr or done.stdout).strip()[-1500:]}"
-        )
+        said = (done.stderr or done.stdout).strip()[-1500:]
+        raise NotPossible(f"the job for Flink cannot be compiled: {said}")
 
 
 class Cluster:

@@ -25,21 +25,17 @@ from tideover.calibrate.logs.findings import Failure, Problems
 from tideover.calibrate.logs.flink_log import Log
 from tideover.calibrate.real import sessions
 from tideover.calibrate.real.processes import machine, read_events
-from tideover.calibrate.real.sessions import count as _count
-from tideover.calibrate.real.sessions import frame
-from tideover.calibrate.real.sessions import text as _text
-from tideover.calibrate.real.sessions import time as _time
 from tideover.models.schema import Column
 
 Row = dict[str, Any]
 
 
-_SESSION = _text("session", "name of the session")
+_SESSION = sessions.text("session", "name of the session")
 _PLANNED = (
     Column("interval_s", "between the beginnings of two checkpoints", "s"),
-    _count("taskmanagers", "TaskManagers, each with one slot", "processes"),
-    _count("keys", "keys of each split of the log", "keys"),
-    _count("row_us", "CPU time that counting a row costs", "us"),
+    sessions.count("taskmanagers", "TaskManagers, each with one slot", "processes"),
+    sessions.count("keys", "keys of each split of the log", "keys"),
+    sessions.count("row_us", "CPU time that counting a row costs", "us"),
     Column("replace_s", "from a kill until its replacement is started", "s"),
     Column("restart_delay_s", "of the fixed-delay restart strategy", "s"),
     Column("heartbeat_s", "interval of heartbeats", "s"),
@@ -51,51 +47,49 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "sessions": (
         _SESSION,
         *_PLANNED,
-        _count("rows", "rows of the log, over all splits", "rows"),
-        _text("pieces", "JSON: rates of the log, [[from_s, rate_per_s], ...]"),
+        sessions.count("rows", "rows of the log, over all splits", "rows"),
+        sessions.text("pieces", "JSON: rates of the log, [[from_s, rate_per_s], ...]"),
         Column("end_s", "end of the last episode", "s"),
         *sessions.about("Flink"),
     ),
     "kills": (
         _SESSION,
-        _count("episode", "number of the episode in its session"),
+        sessions.count("episode", "number of the episode in its session"),
         Column("held_out", "not for the fit: compared with what is predicted", "", "bool"),
-        _time("begin_s", "beginning of the episode"),
-        _time("end_s", "end of the episode"),
-        _count("rate_per_s", "rows per second", "1/s"),
-        _text("victim", "the TaskManager"),
-        _time("at_s", "when the signal was sent"),
-        _time("triggered_s", "begin of the checkpoint that the job went back to", _NEVER),
-        _time("detected_s", "the first task counts as failed", _NEVER),
-        _count("restarts", "restarts that were tried, the last of which went well", "restarts"),
+        sessions.time("begin_s", "beginning of the episode"),
+        sessions.time("end_s", "end of the episode"),
+        sessions.count("rate_per_s", "rows per second", "1/s"),
+        sessions.text("victim", "the TaskManager"),
+        sessions.time("at_s", "when the signal was sent"),
+        sessions.time("triggered_s", "begin of the checkpoint that the job went back to", _NEVER),
+        sessions.time("detected_s", "the first task counts as failed", _NEVER),
+        sessions.count("restarts", "restarts that were tried, the last of which went well", "restarts"),
         Column(
             "refused_s",
             "from a restart that failed, as it was on the lost TaskManager, until it did; on average",
             "s",
             undefined="none failed",
         ),
-        _time("given_up_s", "the lost TaskManager is no longer reachable", _NEVER),
-        _time("slots_s", "there were slots for all tasks, as its replacement had registered", _NEVER),
-        _time("running_s", "all tasks run again", _NEVER),
-        _time(
-            "output_s", "all of them have put out a row again, be it for the second time", "there was none"
-        ),
-        _count("few", "rows of the episode, from its kill on, whose count was too small", "rows"),
-        _count("many", "the same, too large", "rows"),
+        sessions.time("given_up_s", "the lost TaskManager is no longer reachable", _NEVER),
+        sessions.time("slots_s", "there were slots for all tasks, as its replacement had registered", _NEVER),
+        sessions.time("running_s", "all tasks run again", _NEVER),
+        sessions.time("output_s", "all put out a row again, be it for the second time", "there was none"),
+        sessions.count("few", "rows of the episode, from its kill on, whose count was too small", "rows"),
+        sessions.count("many", "the same, too large", "rows"),
         Column("others_cores", "cores busy with other programs, on average", "cores"),
     ),
     "checkpoints": (
         _SESSION,
-        _count("checkpoint", "Flink's number of the checkpoint"),
-        _text("status", "COMPLETED, FAILED or IN_PROGRESS"),
-        _time("triggered_s", "its beginning"),
+        sessions.count("checkpoint", "Flink's number of the checkpoint"),
+        sessions.text("status", "COMPLETED, FAILED or IN_PROGRESS"),
+        sessions.time("triggered_s", "its beginning"),
         Column("duration_s", "until the last task has acknowledged it", "s"),
-        _count("bytes", "size of the state", "bytes"),
+        sessions.count("bytes", "size of the state", "bytes"),
     ),
     "outputs": (
         _SESSION,
-        _time("at_s", "when the sink noted it"),
-        _count("rows", "rows of the log up to which all are put out, over all splits", "rows"),
+        sessions.time("at_s", "when the sink noted it"),
+        sessions.count("rows", "rows of the log up to which all are put out, over all splits", "rows"),
     ),
 }
 
@@ -159,7 +153,7 @@ def tables(directory: Path, error: str = "") -> dict[str, pd.DataFrame]:
         "checkpoints": [name | row for row in _checkpoints(directory, t0)],
         "outputs": noted,
     }
-    return {table: frame(TABLES[table], mine) for table, mine in found.items()}
+    return {table: sessions.frame(TABLES[table], mine) for table, mine in found.items()}
 
 
 def described(plan: SessionPlan) -> Row:
