@@ -16,7 +16,7 @@ from rich.text import Text
 from tideover.models.results import counted
 from tideover.reports import figures
 from tideover.reports.calibration.page import measured_page
-from tideover.reports.calibration.tables import frame, interval
+from tideover.reports.calibration.tables import Frames, Row, frame, interval
 from tideover.reports.columns import LOG_FINDINGS
 from tideover.reports.figures.logs import LOG_STAGES, place
 from tideover.reports.figures.style import picture
@@ -28,7 +28,7 @@ from tideover.reports.terminal import rendered, warnings_view
 if TYPE_CHECKING:
     import pandas as pd
 
-Row = dict[Any, Any]
+SHOWN = ("sources", "failures", "stages", "quantities", "predicted", "settings")
 MOST_DRAWN = 6
 """So many failures of all sources are drawn stage by stage."""
 MOST_BARS = 40
@@ -39,15 +39,13 @@ def logs_verdict(sources: pd.DataFrame, failures: pd.DataFrame) -> str:
     """One line a source: how many failures, and how long the last stage that is known of them took."""
     lines = []
     for source in sources.to_dict("records"):
-        mine = failures[failures["source"] == source["source"]] if len(failures) else failures
+        mine = failures[failures["source"] == source["source"]]
         begins, ends = source["begins"], source["ends"]
         span = f" between {begins[:19]} and {ends[:19]} UTC" if begins else ""
         told = [f"{source['source']}: {counted(len(mine), 'failure')}{span}"]
-        for column, words in (
-            ("running_s", "all tasks ran again"),
-            ("caught_up_s", "what waited was worked off"),
-        ):
-            known = mine[column].dropna().tolist() if len(mine) else []
+        ended = {"running_s": "all tasks ran again", "caught_up_s": "what waited was worked off"}
+        for column, words in ended.items():
+            known = mine[column].dropna().tolist()
             if len(known) == 1:
                 told.append(f"{words} {number(known[0])} s after the first sign")
             elif known:
@@ -55,6 +53,10 @@ def logs_verdict(sources: pd.DataFrame, failures: pd.DataFrame) -> str:
                 told.append(f"{words} {middle} s after the first sign in the median ({low} to {high} s)")
         lines.append("; ".join(told) + ".")
     return "\n".join(lines)
+
+
+def _source(row: Row) -> str:
+    return str(row["source"])
 
 
 def _whose(row: Row) -> str:
@@ -72,35 +74,27 @@ def stages_table(stages: pd.DataFrame, *, brief: bool = False) -> Table:
     }
     if brief:
         del columns["what it says"]
-    return Table.of(
-        "Stages",
-        stages.to_dict("records"),
-        columns,
-        ("after: from the first sign of the failure in the logs; the failure itself was before it.",),
-        len(columns) - 2,
-        lambda row: f"{_whose(row)}, {str(row['at'])[:10]}",
-        lambda row: (row["source"], row["failure"]),
-    )
+    note = "after: from the first sign of the failure in the logs; the failure itself was before it."
+    heading: Callable[[Row], str] = lambda row: f"{_whose(row)}, {str(row['at'])[:10]}"  # noqa: E731
+    rows, texts = stages.to_dict("records"), len(columns) - 2
+    return Table.of("Stages", rows, columns, (note,), texts, heading, _whose)
 
 
 def failures_table(failures: pd.DataFrame) -> Table:
-    shown = [c for c in map(str, failures) if c.endswith("_s") and failures[c].notna().any()]
-
     def of(column: str) -> Callable[[Row], str]:
         return lambda row: fixed(row[column], 2)
 
+    times = [name for name in map(str, failures) if name.endswith("_s") and failures[name].notna().any()]
     columns: dict[str, Callable[[Row], str]] = {
         "": lambda row: amount(row["failure"]),
         "first sign, UTC": lambda row: str(row["began"])[:19],
         "kind": lambda row: str(row["kind"]),
         "cause": lambda row: str(row["cause"]),
         "restarts": lambda row: amount(row["restarts"]),
-        **{f"{LOG_STAGES[c.removesuffix('_s')][0]}, s": of(c) for c in shown},
+        **{f"{LOG_STAGES[name.removesuffix('_s')][0]}, s": of(name) for name in times},
     }
     note = "Times are from the first sign in the logs."
-    return Table.of(
-        "Failures", failures.to_dict("records"), columns, (note,), 4, lambda row: str(row["source"])
-    )
+    return Table.of("Failures", failures.to_dict("records"), columns, (note,), 4, _source)
 
 
 def quantities_table(quantities: pd.DataFrame, *, brief: bool = False) -> Table:
@@ -113,27 +107,24 @@ def quantities_table(quantities: pd.DataFrame, *, brief: bool = False) -> Table:
         "seen": lambda row: number(row["value"]),
         "the next one, 90 %": lambda row: interval(row["low"], row["high"]),
     }
-    known = quantities[quantities["identified"].astype(bool)] if len(quantities) else quantities
-    meant = dict.fromkeys(f"{row['name']}: {row['meaning']}" for row in known.to_dict("records"))
+    rows, meant = quantities[quantities["identified"]].to_dict("records"), dict[str, None]()
     if brief:
         del columns["meaning"]
-    notes = (
-        *(meant if brief else ()),
+        meant = dict.fromkeys(f"{row['name']}: {row['meaning']}" for row in rows)
+    note = (
         "seen: the median. With one or two observations the interval is mostly an assumption on how much "
-        "recoveries vary.",
+        "recoveries vary."
     )
-    rows, few = known.to_dict("records"), len(columns) - 3
-    return Table.of("What the logs tell", rows, columns, notes, few, lambda row: str(row["source"]))
+    return Table.of("What the logs tell", rows, columns, (*meant, note), len(columns) - 3, _source)
 
 
 def untold(quantities: pd.DataFrame, sources: pd.DataFrame) -> tuple[str, ...]:
     """What is not identified, and what would tell it."""
     told = []
     several = len(sources) > 1
-    for row in quantities.to_dict("records"):
-        if not row["identified"]:
-            of = f"{row['source']}: " if several else ""
-            told.append(f"{of}{row['name']} is not identified: {row['meaning']}.")
+    for row in quantities[~quantities["identified"]].to_dict("records"):
+        of = f"{row['source']}: " if several else ""
+        told.append(f"{of}{row['name']} is not identified: {row['meaning']}.")
     for row in sources.to_dict("records"):
         if row["most_help"]:
             of = f" for {row['source']}" if several else ""
@@ -156,10 +147,9 @@ def predicted_table(predicted: pd.DataFrame) -> Table:
         "predicted": lambda row: number(row["estimate"]),
         "90 % interval": lambda row: interval(row["low"], row["high"]),
     }
-    there = set(predicted["measure"]) if len(predicted) else set()
+    there = set(predicted["measure"])
     notes = [f"{name.replace('_', ' ')}: {told}" for name, told in _MEASURED.items() if name in there]
-    rows = predicted.to_dict("records")
-    return Table.of("Predicted", rows, columns, notes, 3, lambda row: str(row["source"]))
+    return Table.of("Predicted", predicted.to_dict("records"), columns, notes, 3, _source)
 
 
 def settings_table(settings: pd.DataFrame) -> Table:
@@ -168,31 +158,26 @@ def settings_table(settings: pd.DataFrame) -> Table:
         "value": lambda row: str(row["value"]),
         "line": place,
     }
-    return Table.of("Settings", settings.to_dict("records"), columns, (), 3, lambda row: str(row["source"]))
+    return Table.of("Settings", settings.to_dict("records"), columns, (), 3, _source)
 
 
 def _pictures(failures: pd.DataFrame, stages: pd.DataFrame) -> tuple[Picture, ...]:
     found: list[Picture] = []
-    for source, part in failures.groupby("source", sort=False) if len(failures) else ():
+    for source, part in failures.groupby("source", sort=False):
         if len(part) > 1:
+            also = ["many"] if len(part) > MOST_BARS else []
+            words: Any = {"source": source, "most": MOST_BARS, "of": len(part), "number": len(found)}
             drawn = figures.log_recoveries(part.head(MOST_BARS))
-            also, of = ["many"] if len(part) > MOST_BARS else [], len(part)
-            words: Any = {"source": source, "most": MOST_BARS, "of": of, "number": len(found)}
             found.append(picture("log-recoveries", drawn, also=also, **words))
-    groups = list(stages.groupby(["source", "failure"], sort=False)) if len(stages) else []
-    for _, part in groups[:MOST_DRAWN]:
-        drawn = figures.log_stages(part)
+    for _, part in list(stages.groupby(["source", "failure"], sort=False))[:MOST_DRAWN]:
         whose = _whose(part.iloc[0].to_dict())
-        found.append(picture("log-stages", drawn, whose=whose, number=len(found)))
+        found.append(picture("log-stages", figures.log_stages(part), whose=whose, number=len(found)))
     return tuple(found)
 
 
-def logs_page(
-    frames: Mapping[str, pd.DataFrame], provenance: Mapping[str, object], title: str = "logs", **more: Any
-) -> Page:
+def logs_page(frames: Frames, provenance: Mapping[str, object], **more: Any) -> Page:
     """What logs say; ``frames``: ``columns.LOG_FINDINGS``, of which a table may be missing or empty."""
-    names = ("sources", "failures", "stages", "quantities", "predicted", "settings")
-    sources, failures, stages, quantities, predicted, settings = (frame(frames, name) for name in names)
+    sources, failures, stages, quantities, predicted, settings = (frame(frames, name) for name in SHOWN)
     sections = (
         Section("What happened", tables=(failures_table(failures),), pictures=_pictures(failures, stages)),
         Section("From which lines", tables=(stages_table(stages),), untitled=True),
@@ -203,18 +188,16 @@ def logs_page(
     )
     kind, answer = "recoveries as an engine's logs tell them", logs_verdict(sources, failures)
     glossary = {name: columns for name, columns in LOG_FINDINGS.items() if name in frames}
-    more |= {"title": title, "setup_title": "What was read"}
-    return measured_page(kind, answer, sections, glossary, provenance, **more)
+    return measured_page(kind, answer, sections, glossary, provenance, setup_title="What was read", **more)
 
 
-def logs_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str] = ()) -> Group:
-    names = ("sources", "failures", "stages", "quantities", "predicted")
-    sources, failures, stages, quantities, predicted = (frame(frames, name) for name in names)
-    few = stages[stages["failure"] <= MOST_DRAWN] if len(stages) else stages
+def logs_view(frames: Frames, warnings: Sequence[str] = ()) -> Group:
+    sources, failures, stages, quantities, predicted, _ = (frame(frames, name) for name in SHOWN)
+    few = stages[stages["failure"] <= MOST_DRAWN]
+    shown = (stages_table(few, brief=True), quantities_table(quantities, brief=True))
     return Group(
         Text(logs_verdict(sources, failures), style="bold"),
-        *rendered((stages_table(few, brief=True), quantities_table(quantities, brief=True))),
-        *rendered((predicted_table(predicted),)),
+        *rendered((*shown, predicted_table(predicted))),
         *map(Text, untold(quantities, sources)),
         warnings_view(warnings),
     )

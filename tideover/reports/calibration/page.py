@@ -16,6 +16,7 @@ from rich.text import Text
 from tideover.models.results import counted
 from tideover.reports import figures
 from tideover.reports.calibration import tables
+from tideover.reports.calibration.tables import Frames, measure_name, percent
 from tideover.reports.columns import CALIBRATION, Tables
 from tideover.reports.figures.style import picture
 from tideover.reports.formatting import amount, capitalised, number, strategy_name
@@ -34,15 +35,14 @@ _LEAST_BIAS = 0.10
 _LEAST_TREND = 0.7
 _LEAST_POINTS = 5
 _OVER = {
-    "rate_per_s": ("the input rate", "the input rate", "A slope means that the cost of a row is wrong."),
-    "keys": ("the number of keys", "the number of keys", "A slope means that the cost of state is wrong."),
+    "rate_per_s": ("the input rate", "A slope means that the cost of a row is wrong."),
+    "keys": ("the number of keys", "A slope means that the cost of state is wrong."),
     "moment_s": (
-        "the time since the batch or the checkpoint began",
         "the time since the batch or the checkpoint began",
         "A slope means that the model takes the loss of what was under way too lightly or too seriously.",
     ),
 }
-"""What errors may hang on: in a sentence, in a title, and what a slope over it means."""
+"""What errors may hang on, and what a slope over it means."""
 
 
 def verdict(pairs: pd.DataFrame, ranking: pd.DataFrame, correctness: pd.DataFrame) -> str:
@@ -54,7 +54,7 @@ def verdict(pairs: pd.DataFrame, ranking: pd.DataFrame, correctness: pd.DataFram
         runs = counted(int(steady["n"].max()), "held-out episode")
         told = []
         for row in steady.to_dict("records"):
-            middle, worst = tables.percent(row["median_error"]), tables.percent(row["worst_error"])
+            middle, worst = percent(row["median_error"]), percent(row["worst_error"])
             told.append(f"{_measure(row, steady)} {middle} (worst {worst})")
         shown = listed(told)
         off = f"predictions are off in the median by: {shown}{_missed(steady)}"
@@ -63,20 +63,14 @@ def verdict(pairs: pd.DataFrame, ranking: pd.DataFrame, correctness: pd.DataFram
     parts += [] if len(after) else ["No held-out fault was compared."]
     for strategy, part in after.groupby("strategy", sort=False):
         rows, count = part.to_dict("records"), int(part["intervals"].sum())
-        errors = listed(
-            f"{tables.measure_name(row['measure'])} {tables.percent(row['median_error'])}" for row in rows
-        )
+        errors = listed(f"{measure_name(row['measure'])} {percent(row['median_error'])}" for row in rows)
         held = sum(tables.held_intervals(row) for row in rows if row["intervals"])
         covers = f"; {held} of {count} figures lie in their 90 % interval" if count else ""
-        faults = (
-            f"{capitalised(strategy_name(strategy))} after {counted(int(part['n'].max()), 'held-out fault')}"
-        )
-        parts.append(f"{faults}: off in the median by {errors}{covers}{_missed(part)}.")
+        faults = f"{strategy_name(strategy)} after {counted(int(part['n'].max()), 'held-out fault')}"
+        parts.append(f"{capitalised(faults)}: off in the median by {errors}{covers}{_missed(part)}.")
     if total := int(found["n"].sum()):
-        failed, of = int(found["failed"].sum()), counted(total, "held-out prediction")
-        parts.append(
-            f"{failed} of {of} failed; they are marked below." if failed else f"None of {of} failed."
-        )
+        bad, of = int(found["failed"].sum()), counted(total, "held-out prediction")
+        parts.append(f"{bad} of {of} failed; they are marked below." if bad else f"None of {of} failed.")
     same = {
         tables.fault_name(fault): tables.same_ranking(part)
         for fault, part in ranking.groupby("fault", sort=False)
@@ -90,7 +84,7 @@ def verdict(pairs: pd.DataFrame, ranking: pd.DataFrame, correctness: pd.DataFram
 
 
 def _measure(row: Mapping[Any, Any], among: pd.DataFrame) -> str:
-    name = tables.measure_name(row["measure"])
+    name = measure_name(row["measure"])
     return f"{strategy_name(row['strategy'])}, {name}" if among["strategy"].nunique() > 1 else name
 
 
@@ -137,7 +131,7 @@ def unexplained(pairs: pd.DataFrame) -> tuple[str, ...]:
     known = found[found["error"].notna()]
     told = []
     for (strategy, measure, purpose), part in known.groupby(["strategy", "measure", "purpose"], sort=False):
-        name = f"{capitalised(strategy_name(strategy))}, {tables.measure_name(measure)}"
+        name = f"{capitalised(strategy_name(strategy))}, {measure_name(measure)}"
         name += ", without faults" if purpose == "steady" else ""
         told += [f"{name}: {text}" for text in _leanings(part)]
     failed = known[known["failed"] & known["predicted"].notna()]
@@ -150,8 +144,8 @@ def unexplained(pairs: pd.DataFrame) -> tuple[str, ...]:
         told.append(
             f"{capitalised(strategy_name(row['strategy']))}, {tables.fault_name(row['fault'])} at "
             f"{amount(row['rate_per_s'])} rows/s ({tables.episode_name(row)}, {seen}): "
-            f"{tables.measure_name(row['measure'])} predicted {number(row['predicted'])} s, measured "
-            f"{number(row['measured'])} s ({tables.percent(row['error'], sign=True)}){outside}."
+            f"{measure_name(row['measure'])} predicted {number(row['predicted'])} s, measured "
+            f"{number(row['measured'])} s ({percent(row['error'], sign=True)}){outside}."
         )
     return tuple(told)
 
@@ -176,9 +170,9 @@ def _leanings(part: pd.DataFrame) -> list[str]:
     same = int(((errors > 0) == (median > 0)).sum())
     if abs(median) >= _LEAST_BIAS and same >= 0.8 * len(part):
         way = "too long" if median > 0 else "too short"
-        by = tables.percent(abs(median))
+        by = percent(abs(median))
         told.append(f"predicted {way} in {same} of {len(part)} episodes, by {by} in the median.")
-    for column, (cause, *_) in _OVER.items():
+    for column, (cause, _) in _OVER.items():
         known = part[part[column].notna()]
         if len(known) < _LEAST_POINTS or known[column].nunique() < 3 or known["error"].nunique() < 2:
             continue
@@ -203,7 +197,7 @@ def scatter(pairs: pd.DataFrame) -> tuple[Picture, ...]:
 def residuals(pairs: pd.DataFrame) -> tuple[Picture, ...]:
     """Errors over rate, keys and moment; only where there is something to compare."""
     found = []
-    for over, (_, what, hint) in _OVER.items():
+    for over, (what, hint) in _OVER.items():
         known = pairs[np.isfinite(pairs["error"]) & pairs[over].notna()]
         if known[over].nunique() > 1:
             words: Any = {"over": over.replace("_", "-"), "what": what, "hint": hint}
@@ -262,7 +256,7 @@ def measured_page(
     glossary: Tables,
     provenance: Mapping[str, object],
     *,
-    title: str,
+    title: str = "calibration",
     setup_title: str = "What was measured, and where",
     profiles: Mapping[str, str] = {},
     warnings: Sequence[str] = (),
@@ -284,15 +278,8 @@ def measured_page(
     )
 
 
-def calibration_page(
-    frames: Mapping[str, pd.DataFrame],
-    provenance: Mapping[str, object],
-    title: str = "calibration",
-    **more: Any,
-) -> Page:
-    """Measured and predicted figures of real runs that were really killed. A table of ``frames`` that is
-    missing or empty is left out.
-    """
+def calibration_page(frames: Frames, provenance: Mapping[str, object], **more: Any) -> Page:
+    """Measured and predicted figures of runs that were really killed; what ``frames`` lacks is left out."""
     pairs, parameters, timelines, ranking, correctness = (tables.frame(frames, name) for name in CALIBRATION)
     pairs = tables.judged(pairs)
     placed = _placed(pairs)
@@ -318,10 +305,10 @@ def calibration_page(
     )
     kind = "real runs, really killed, beside what the fitted simulator says of them"
     answer = verdict(pairs, ranking, correctness)
-    return measured_page(kind, answer, sections, CALIBRATION, provenance, title=title, **more)
+    return measured_page(kind, answer, sections, CALIBRATION, provenance, **more)
 
 
-def calibration_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str] = ()) -> Group:
+def calibration_view(frames: Frames, warnings: Sequence[str] = ()) -> Group:
     """What the terminal shows: errors, failed predictions, ranking, counts, parameters, verdict."""
     pairs, parameters, _, ranking, correctness = (tables.frame(frames, name) for name in CALIBRATION)
     pairs = tables.judged(pairs)

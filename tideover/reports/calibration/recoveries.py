@@ -15,8 +15,9 @@ from rich.text import Text
 
 from tideover.models.results import counted
 from tideover.reports import figures, published
+from tideover.reports.calibration import tables as shared
 from tideover.reports.calibration.page import measured_page
-from tideover.reports.calibration.tables import FAILED_BEYOND, frame, interval, parameters_table, percent
+from tideover.reports.calibration.tables import FAILED_BEYOND, Frames, Row, frame, interval, percent
 from tideover.reports.columns import CAPACITY_FITS, RECOVERY_FITS
 from tideover.reports.figures.style import picture
 from tideover.reports.formatting import UNDEFINED, amount, fixed, is_undefined, number
@@ -30,48 +31,41 @@ from tideover.scenarios.loader import load
 if TYPE_CHECKING:
     import pandas as pd
 
-Row = dict[Any, Any]
-CAPACITY_TABLES = ("capacities", "fit_parameters", "errors")
-"""Those that every fit to capacities has."""
+CAPACITY_TABLES = ("capacities", "fit_parameters", "errors", "catch_up")
+"""The last has rows if processes were killed, too."""
 
 
-def capacities_page(
-    frames: Mapping[str, pd.DataFrame],
-    provenance: Mapping[str, object],
-    title: str = "capacities",
-    **more: Any,
-) -> Page:
-    """Capacities that others measured, and what a law says of them. ``frames``: ``columns.CAPACITY_FITS``;
-    with ``catch_up`` they have recoveries, too, and there are texts of profiles.
-    """
-    runs, parameters, errors = (frame(frames, name) for name in CAPACITY_TABLES)
-    tables: tuple[Table, ...] = (errors_table(errors), runs_table(runs))
-    verdict = capacities_verdict(runs, errors)
-    pictures: tuple[Picture, ...] = ()
-    if "catch_up" in frames:
-        tables = (*tables, *_catch_up_tables(frames["catch_up"]))
-        pictures = _catch_up_picture(frames["catch_up"])
-        verdict += "\n" + catch_up_verdict(parameters, errors)
+def _workload(row: Row) -> str:
+    return str(row["workload"])
+
+
+def capacities_page(frames: Frames, provenance: Mapping[str, object], **more: Any) -> Page:
+    """Capacities that others measured, and what a law says of them; with ``catch_up`` recoveries, too."""
+    runs, parameters, errors, failed = (frame(frames, name) for name in CAPACITY_TABLES)
+    tables = (errors_table(errors), runs_table(runs), *_catch_up_tables(failed))
+    drawable = (failed["ended"] & failed["predicted_s"].notna()).any()
+    pictures = (picture("catch-up", figures.catch_up(failed)),) if drawable else ()
     measured = Section("Measured beside predicted", tables=tables, pictures=pictures)
-    law = Section("The law", tables=(parameters_table(parameters, by="workload"),))
-    kind = "measured capacities, and a law fitted to them"
-    return measured_page(kind, verdict, (measured, law), CAPACITY_FITS, provenance, title=title, **more)
+    law = Section("The law", tables=(shared.parameters_table(parameters, by="workload"),))
+    kind, verdict = "measured capacities, and a law fitted to them", _capacities(runs, parameters, errors)
+    return measured_page(kind, verdict, (measured, law), CAPACITY_FITS, provenance, **more)
 
 
-def capacities_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str] = ()) -> Group:
-    runs, parameters, errors = (frame(frames, name) for name in CAPACITY_TABLES)
-    law = parameters_table(parameters, by="workload", brief=True)
-    verdict = capacities_verdict(runs, errors)
-    tables: tuple[Table, ...] = (law, runs_table(runs), errors_table(errors))
-    if "catch_up" in frames:
-        tables = (law, *_catch_up_tables(frames["catch_up"].query("measured_s.isna()")))
-        tables = (*tables, errors_table(errors))
-        verdict += "\n" + catch_up_verdict(parameters, errors)
-    return Group(*rendered(tables), Text(verdict, style="bold"), warnings_view(warnings))
+def capacities_view(frames: Frames, warnings: Sequence[str] = ()) -> Group:
+    runs, parameters, errors, failed = (frame(frames, name) for name in CAPACITY_TABLES)
+    law = shared.parameters_table(parameters, by="workload", brief=True)
+    asked_or_seen = _catch_up_tables(failed)[0] if len(failed) else runs_table(runs)
+    verdict = Text(_capacities(runs, parameters, errors), style="bold")
+    return Group(*rendered((law, asked_or_seen, errors_table(errors))), verdict, warnings_view(warnings))
 
 
-def _catch_up_tables(found: pd.DataFrame) -> tuple[Table, ...]:
-    """What was asked, if anything was, and every recovery, beside the fluid law with profiled capacities."""
+def _capacities(runs: pd.DataFrame, parameters: pd.DataFrame, errors: pd.DataFrame) -> str:
+    told = (capacities_verdict(runs, errors), catch_up_verdict(parameters, errors))
+    return "\n".join(filter(None, told))
+
+
+def _catch_up_tables(found: pd.DataFrame) -> tuple[Table, Table]:
+    """What was asked, and every recovery, beside the fluid law with profiled capacities."""
 
     def ends(row: Row) -> str:
         known = is_undefined(row["low_s"]) or not is_undefined(row["high_s"])
@@ -89,32 +83,20 @@ def _catch_up_tables(found: pd.DataFrame) -> tuple[Table, ...]:
         "90 % interval": ends,
         "fluid law, s": lambda row: number(row["fluid_s"]),
     }
+    short = {name: column for name, column in columns.items() if name != "measured, s"}
     law = "fluid law: with the profiled capacity, which is what such a job processes when it is saturated."
-    by_workload: Callable[[Row], str] = lambda row: str(row["workload"])  # noqa: E731
-    known = found["measured_s"].notna()
     unseen = "predicted: by a fit that had seen no run with these settings."
     never = "–: the backlog never drains."
-    tables = []
-    if (~known).any():
-        short = {name: column for name, column in columns.items() if name != "measured, s"}
-        rows = found[~known].to_dict("records")
-        tables.append(Table.of("What you asked for", rows, short, (law, never), heading=by_workload))
-    if known.any():
-        rows = found[known].to_dict("records")
-        tables.append(Table.of("Every recovery", rows, columns, (unseen, law, never), heading=by_workload))
-    return tuple(tables)
-
-
-def _catch_up_picture(found: pd.DataFrame) -> tuple[Picture, ...]:
-    if not (found["ended"] & found["predicted_s"].notna()).any():
-        return ()
-    return (picture("catch-up", figures.catch_up(found)),)
+    known = found["measured_s"].notna()
+    asked, seen = (found[those].to_dict("records") for those in (~known, known))
+    return (
+        Table.of("What you asked for", asked, short, (law, never), heading=_workload),
+        Table.of("Every recovery", seen, columns, (unseen, law, never), heading=_workload),
+    )
 
 
 def catch_up_verdict(parameters: pd.DataFrame, errors: pd.DataFrame) -> str:
-    """One line a workload: how the catch-up capacity compares with the profiled one, and what that is
-    worth.
-    """
+    """One line a workload: catch-up capacity beside the profiled one, and what that is worth."""
     lines = []
     mine = errors[errors["kind"] == "leave_third_out"]
     for workload, part in parameters.groupby("workload", sort=False):
@@ -145,9 +127,7 @@ def catch_up_verdict(parameters: pd.DataFrame, errors: pd.DataFrame) -> str:
 
 
 def capacities_verdict(runs: pd.DataFrame, errors: pd.DataFrame) -> str:
-    """One line a workload: how far off unseen capacities are, and how many runs that were not saturated had
-    more than the law gives them.
-    """
+    """One line a workload: how far off unseen capacities are, and how many other runs are beyond the law."""
     lines = []
     for row in errors[errors["kind"] == "leave_one_out"].to_dict("records"):
         others = runs[(runs["workload"] == row["workload"]) & ~runs["saturated"].astype(bool)]
@@ -174,7 +154,7 @@ def runs_table(runs: pd.DataFrame) -> Table:
     }
     shown = runs[runs["saturated"].astype(bool)].to_dict("records")
     notes = ("left out: by a fit that had not seen this run.",)
-    return Table.of("Every saturated run", shown, columns, notes, heading=lambda row: str(row["workload"]))
+    return Table.of("Every saturated run", shown, columns, notes, heading=_workload)
 
 
 # Studies whose figures are fitted and then predicted, each left out in turn: a row each, with its aim.
@@ -192,32 +172,19 @@ class Aim(NamedTuple):
 
 def left_out_rows(
     errors: pd.DataFrame, quantities: Mapping[str, str], aims: Mapping[tuple[str, str], Aim]
-) -> list[Row]:
-    """One for each workload and quantity. ``quantities``: what is predicted, by the kind of the errors;
-    ``aims``: by workload (or ``""`` for all) and quantity.
-    """
+) -> list[dict[str, Any]]:
+    """One a workload and quantity (by kind of errors); ``aims``: by workload (``""``: all) and quantity."""
     mine = errors[(errors["model"] == "mechanism") & errors["kind"].isin(list(quantities))]
     found = []
     for row in mine.to_dict("records"):
         quantity, workload = quantities[row["kind"]], str(row["workload"])
         aim = aims.get((workload, quantity)) or aims.get(("", quantity))
-        error_s = row.get("mean_error_s")
         off = float(row["mean_error_s" if aim is not None and aim.unit == "s" else "mean_error"])
         verdict = "no aim" if aim is None else "predicted" if off <= aim.error else "failed"
-        found.append(
-            {
-                "workload": workload,
-                "quantity": quantity,
-                "points": int(row["n"]),
-                "mean_error_s": None if is_undefined(error_s) else error_s,
-                "mean_error": row["mean_error"],
-                "worst_error": row["worst_error"],
-                "coverage": row["coverage"],
-                "mean_width": row["mean_width"],
-                "aim": UNDEFINED if aim is None else str(aim),
-                "verdict": verdict,
-            }
-        )
+        told: dict[str, Any] = {"workload": workload, "quantity": quantity, "points": int(row["n"])}
+        told["mean_error_s"] = None if is_undefined(row.get("mean_error_s")) else row["mean_error_s"]
+        told |= {name: row[name] for name in ("mean_error", "worst_error", "coverage", "mean_width")}
+        found.append(told | {"aim": UNDEFINED if aim is None else str(aim), "verdict": verdict})
     return found
 
 
@@ -302,15 +269,8 @@ _STEEP = 3
 """A line that rises by this factor comes near saturation."""
 
 
-def recoveries_page(
-    frames: Mapping[str, pd.DataFrame],
-    provenance: Mapping[str, object],
-    title: str = "recoveries",
-    **more: Any,
-) -> Page:
-    """Recoveries that others measured, and what the fitted mechanism predicts for them. A table of ``frames``
-    that is missing or empty is left out.
-    """
+def recoveries_page(frames: Frames, provenance: Mapping[str, object], **more: Any) -> Page:
+    """Recoveries that others measured, and what the fitted mechanism predicts for them."""
     points, parameters, errors, curves = (frame(frames, name) for name in RECOVERY_FITS)
     sections = (
         Section(
@@ -322,16 +282,16 @@ def recoveries_page(
         Section(
             "What a profile holds",
             sentences=unidentified(parameters),
-            tables=(parameters_table(parameters, by="workload"),),
+            tables=(shared.parameters_table(parameters, by="workload"),),
         ),
     )
     kind, answer = "measured recoveries, and a mechanism fitted to them", recoveries_verdict(errors)
-    return measured_page(kind, answer, sections, RECOVERY_FITS, provenance, title=title, **more)
+    return measured_page(kind, answer, sections, RECOVERY_FITS, provenance, **more)
 
 
-def recoveries_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str] = ()) -> Group:
+def recoveries_view(frames: Frames, warnings: Sequence[str] = ()) -> Group:
     points, parameters, errors, _ = (frame(frames, name) for name in RECOVERY_FITS)
-    fitted = parameters_table(parameters, by="workload", brief=True)
+    fitted = shared.parameters_table(parameters, by="workload", brief=True)
     return Group(
         Text(recoveries_verdict(errors), style="bold"),
         *map(Text, _misses(points)),
@@ -404,7 +364,7 @@ def points_table(points: pd.DataFrame) -> Table:
         "∞: predicted that the backlog never drains.",
     )
     rows = points.to_dict("records")
-    return Table.of("Every point", rows, columns, notes, heading=lambda row: str(row["workload"]))
+    return Table.of("Every point", rows, columns, notes, heading=_workload)
 
 
 def _rate(value: Any) -> str:
@@ -433,7 +393,7 @@ def errors_table(errors: pd.DataFrame) -> Table:
     }
     note = "its width: mean of the intervals, in predictions."
     rows = errors.to_dict("records")
-    return Table.of("How far off", rows, columns, (note,), 2, lambda row: str(row["workload"]))
+    return Table.of("How far off", rows, columns, (note,), 2, _workload)
 
 
 def unidentified(parameters: pd.DataFrame) -> tuple[str, ...]:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+Row = Mapping[Any, Any]
+Frames = Mapping[str, "pd.DataFrame"]
+"""Tables of results by name."""
 FAILED_BEYOND = 0.30
 """A prediction that is further off than this has failed, whatever its interval says."""
 
@@ -58,10 +61,8 @@ def fault_name(fault: Any) -> str:
     return FAULTS.get(fault, str(fault).replace("_", " "))
 
 
-def frame(frames: Mapping[str, pd.DataFrame], name: str) -> pd.DataFrame:
-    """The frame of this name with every documented column, optional ones if it has them; without rows if it
-    is missing.
-    """
+def frame(frames: Frames, name: str) -> pd.DataFrame:
+    """The frame of this name, without rows if it is missing; of optional columns those that it has."""
     import pandas as pd
 
     found = conform(name, frames.get(name, pd.DataFrame()))
@@ -144,8 +145,6 @@ def summary(pairs: pd.DataFrame, *, held_out: bool = True, by_fault: bool = Fals
     )
 
 
-Row = Mapping[Any, Any]
-
 AIMS = {"steady": (0.15, 0.30), "recovery": (0.20, None)}
 """The aims on held-out episodes, by purpose: the median error, and the worst one (None: no aim)."""
 
@@ -184,9 +183,7 @@ def missed_aims(row: Row) -> list[str]:
 
 
 def summary_table(found: pd.DataFrame, title: str) -> Table:
-    """How far the predictions are off, by strategy and measure (from ``summary``), under headings of purposes
-    or, where the rows are by fault, of faults.
-    """
+    """How far the predictions are off (from ``summary``), by purpose, or by fault if rows are."""
 
     def heading(row: Row) -> str:
         return fault_name(row["fault"]) if by_fault else PURPOSES.get(row["purpose"], str(row["purpose"]))
