@@ -214,6 +214,7 @@ def test_what_moves_is_neither_lost_nor_counted_twice(scenario: Scenario) -> Non
         ({"max_parallelism": 4}, {"stop": {"hosts": [0]}}, "leave hosts out"),
         ({"max_parallelism": 4}, {"detector": {"kind": "storm"}}, "parallelism: .*detector: storm"),
         ({"max_parallelism": 4}, {"stop": {"parallelism": {"cuont": 2}}}, "there is no component 'cuont'"),
+        ({"max_parallelism": 4}, {"stop": {"parallelism": {"s": 2}}}, "parallelism.s: is a spout"),
         ({"max_parallelism": 4}, {"stop": {"parallelism": {"count": 0}}}, "at least 1"),
     ],
 )

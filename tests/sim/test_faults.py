@@ -170,6 +170,9 @@ def test_failures_come_from_a_file(tmp_path: Path) -> None:
     rows = simulate(load("wordcount", [setting])).recoveries
     found = [(row["kind"], row["component"], row["failed_at_s"], row["ready_at_s"]) for row in rows]
     assert found == [("crash_task", "count", 75, 77), ("crash_host", "host 1", 80, 84)]
+    (tmp_path / "deploys.csv").write_text("time,kind,hosts,down,pause\n80 s,planned_restart,1 0,4 s,9 s\n")
+    (strike,) = struck(Events(file=str(tmp_path / "deploys.csv")), 200 * S, 3)
+    assert strike == (80, "hosts 1, 0")
 
 
 @pytest.mark.parametrize(
@@ -186,6 +189,8 @@ def test_failures_come_from_a_file(tmp_path: Path) -> None:
         (GOOD.replace(",restart", ",turn"), "events.csv:2: turn: unknown column; known: "),
         (GOOD.replace(",restart", ",in_interval"), "events.csv:2: in_interval: unknown column; known: "),
         ("time,kind\n", "events.csv: at least one row is needed"),
+        ("time,kind,down\n9 s,planned_restart,9\n", "events.csv:2: down: '9' has no unit"),
+        ("time,kind,parallelism\n9 s,planned_restart,2\n", "events.csv:2: parallelism: unknown column; known: "),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, text: str, says: str) -> None:

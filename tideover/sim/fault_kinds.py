@@ -35,7 +35,7 @@ from tideover.sim.faults import (
 )
 from tideover.sim.registry import setting
 from tideover.sim.text_files import Unreadable, read_text
-from tideover.sim.units import DAY, MS, Duration, S
+from tideover.sim.units import DAY, MS, Duration, S, parse_duration
 
 
 @FAULTS.register("crash_host")
@@ -177,8 +177,8 @@ def read_events(file: str) -> tuple[tuple[int, Fault], ...]:
     return tuple(found)
 
 
-_NO_COLUMNS = ("every", "in_interval", "turn")
-"""Keys that the failures of a file do not have: each strikes at its time."""
+_NO_COLUMNS = ("every", "in_interval", "turn", "parallelism")
+"""Keys that the failures of a file do not have: each strikes at its time, and no cell has a table."""
 
 
 def _fault(place: str, given: dict[str, str]) -> Fault:
@@ -398,6 +398,11 @@ class PlannedRestart(Fault):
     )
     _stops: tuple[Stop, ...] = PrivateAttr(())
 
+    @field_validator("down", mode="before")
+    @classmethod
+    def _of_a_cell(cls, down: Any) -> Any:
+        return Constant(value=parse_duration(down)) if isinstance(down, str) else down
+
     @model_validator(mode="after")
     def _is_known(self) -> PlannedRestart:
         if self.detection or self.restart:
@@ -452,7 +457,9 @@ class PlannedRestart(Fault):
         for name, working in self.parallelism.items():
             if unknown := draft.unknown_component(name):
                 yield ("parallelism", name), unknown
-            elif (bolt := draft.topology.get(name)) and working > (getattr(bolt, "max_parallelism", 0) or 0):
+            elif (bolt := draft.topology.get(name)) and not hasattr(bolt, "max_parallelism"):
+                yield ("parallelism", name), "is a spout, whose tasks are the partitions of a log, for good"
+            elif bolt and working > (bolt.max_parallelism or 0):
                 yield ("parallelism", name), f"needs topology.{name}.max_parallelism, at least {working}"
 
 

@@ -192,7 +192,7 @@ def _interval(mine: Batches) -> Quantity:
     text = "trigger interval: batches that waited for no other start at whole numbers of it"
     if not n:
         why = "each batch starts as soon as the one before has ended, so the log does not tell the "
-        return unknown("trigger_interval", "s", f"{why}trigger interval (spark.readStream's trigger would)")
+        return unknown("trigger_interval", "s", f"{why}trigger interval (the trigger of writeStream would)")
     return Quantity("trigger_interval", "s", interval, interval, interval, n, True, text)
 
 
