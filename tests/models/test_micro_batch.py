@@ -442,6 +442,14 @@ def test_what_the_log_has_deleted_counts_in_the_cap_and_is_lost() -> None:
         assert ledger["emitted"] == ledger["completed"] + ledger["in_flight"] + len(gone)
 
 
+def test_the_peak_of_a_log_counts_nothing_that_it_has_deleted() -> None:
+    """At 1055 there are the 66 of 400 to 1050, and two end markers of the window. They are planned by 1060,
+    served by 1136 and 1288, and committed at 1293: by then 24 more have come.
+    """
+    done = run((driver_lost(50, restart=1000),), until=1990, retention=655 * MS)
+    assert done.cost["peak_buffered_tuples"] == 66 + 2 + 24
+
+
 def test_remarks() -> None:
     """100 tuples/s: p.0 needs 0.1 s of a second, the count that has the only key 0.2 s. A batch of 40 takes
     34 + 0.3 x 40. With a tuple every 1.9 both stages need more than half of the time. A driver is

@@ -253,15 +253,19 @@ class MicroBatches(Protocol, kind="micro_batch"):
 
     def _not_deleted(self, content: dict[Task, list[Message]]) -> dict[Task, list[Message]]:
         """Without what has been in the log for too long."""
-        most, left, now = getattr(self.params, "retention", None), {}, self.now
+        left: dict[Task, list[Message]] = {}
         for task, messages in content.items():
             for message in messages:
-                if most is None or message.datum is None or now - self.came[message] <= most:
-                    left.setdefault(task, []).append(message)
-                else:
+                if self._is_deleted(message):
                     self.world.record.gone(message.datum)
-                    self.world.trace.destroyed.append((*task.physical, message.datum.uid, now))
+                    self.world.trace.destroyed.append((*task.physical, message.datum.uid, self.now))
+                else:
+                    left.setdefault(task, []).append(message)
         return left
+
+    def _is_deleted(self, message: Message) -> bool:
+        most = getattr(self.params, "retention", None)
+        return most is not None and message.datum is not None and self.now - self.came[message] > most
 
     def _next(self) -> int:
         interval = self.params.trigger_interval
@@ -447,8 +451,9 @@ class MicroBatches(Protocol, kind="micro_batch"):
         return bool(self.jobs[task].running) if task in self.jobs else task.busy
 
     def kept_for_replay(self) -> int:
-        """What the log has that was not committed."""
-        return sum(map(self._size, self.contents()))
+        """What the log has that was not committed, or deleted."""
+        deleted = (self._is_deleted(message) for messages in self.log.values() for message in messages)
+        return sum(map(self._size, self.contents())) - sum(deleted)
 
     @staticmethod
     def _size(content: dict[Task, list[Message]]) -> int:

@@ -76,6 +76,8 @@ class Batches(Mechanism, CopyHolder, Runner, Saver):
         super().__init__(job)
         self._settings, self._output_mode = settings, output_mode
         self._most, self._retention = most, retention
+        self._asked = 0
+        """When it was asked how much waits (ns)."""
         self._log: Log[BoltTask, Records] = Log(lambda task: task.number, Records.join)
         self._batch: Batch | None = None
         self.history: list[Record] = []
@@ -327,7 +329,23 @@ class Batches(Mechanism, CopyHolder, Runner, Saver):
     def _rows_kept(self) -> int:
         """Rows that the log keeps for the query: those of the batch, and what is in none."""
         in_batch = () if self._batch is None else self._batch.content.values()
-        return self._log.size + sum(int(t.c.held.n) for t in self._sources) + sum(r.n for r in in_batch)
+        return self._waiting() + sum(r.n for r in in_batch)
+
+    def _waiting(self) -> int:
+        """Rows in no batch; where the log deletes rows: the most at once since this was asked before."""
+        if self._retention is None:
+            return self._log.size + sum(int(task.c.held.n) for task in self._sources)
+        self._fill_log()
+        since, self._asked = self._asked, self._job.kernel.now
+        waiting = [read for reads in self._log.waiting.values() for read in reads]
+        if not waiting:
+            return 0
+        came = np.sort(np.concatenate([read.rows["time"] for read in waiting]), kind="stable")
+        tuples = [read.rows["time"][read.rows["mark"] == 0] for read in waiting]
+        first = int(came.searchsorted(since))
+        gone = np.sort(np.concatenate(tuples), kind="stable").searchsorted(came[first:] - self._retention)
+        there = np.arange(first + 1, len(came) + 1) - gone
+        return int(there.max(initial=0))
 
     def _contents(self) -> list[Content]:
         """The same, by the task that reads them."""
