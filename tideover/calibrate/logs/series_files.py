@@ -41,6 +41,7 @@ _TIMES = {"timestamp", "time", "ts", "date", "datetime", "t"}
 _MILLISECONDS = 1e11
 """A number of seconds since 1970 is smaller than this until the year 5138."""
 _EARLIEST = 1e8
+_ZERO = pd.Timestamp(0, tz="UTC")
 _AT_ONCE = 1 << 15
 MOST_POINTS = 1 << 19
 FEWEST = 12
@@ -99,17 +100,17 @@ def read(part: str, file: LogFile) -> list[Series]:
 
 def _times(cells: pd.Series) -> pd.Series:
     """Moments in s since 1970, a time without a zone in UTC; NaN: it is none."""
-    at = pd.to_numeric(cells, errors="coerce").astype(float)
-    at = at.where(at <= _MILLISECONDS, at / 1000)
-    if (dated := at.isna()).any():
-        texts = cells[dated].astype(str).str.strip(' "')
-        times = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce")
-        at[dated] = (times - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+    texts = not pd.api.types.is_numeric_dtype(cells)
+    dated = cells.str.contains("[-:T]", na=False) if texts else pd.Series(False, cells.index)
+    at = pd.to_numeric(cells[~dated], errors="coerce").astype(float)
+    times = pd.to_datetime(cells[dated], format="ISO8601", utc=True, errors="coerce")
+    known = at.where(at <= _MILLISECONDS, at / 1000)
+    at = pd.concat((known, (times - _ZERO).dt.total_seconds())).sort_index()
     return at.where((at > _EARLIEST) & (at < np.inf))
 
 
 def _split(text: str) -> list[str]:
-    return re.split(r"[,;\t]", text)
+    return [cell.strip(' "') for cell in re.split(r"[,;\t]", text)]
 
 
 class _Points:
@@ -140,7 +141,7 @@ class _Points:
 
 
 def _csv(file: LogFile) -> Iterator[Series]:
-    lines = ((number, line) for number, line in file.lines() if line.strip() and not line.startswith(b"#"))
+    lines = (one for one in file.lines() if one[1][:1] != b"#" and one[1].strip())
     if (first := next(lines, None)) is None:
         return
     names, is_header = _names(file, first[1])
@@ -158,15 +159,17 @@ def _names(file: LogFile, line: bytes) -> tuple[list[str], bool]:
     cells = _split(line.decode("utf-8", "replace").strip())
     stem = file.name.rpartition("/")[2].partition(".")[0]
     if _times(pd.Series(cells[:1])).isna()[0]:
-        given = [cell.strip().strip('"') for cell in cells[1:]]
-        return [stem if name.lower() == "value" else name for name in given], True
+        return [stem if name.lower() == "value" else name for name in cells[1:]], True
     return [stem] if len(cells) == 2 else [f"{stem} {i}" for i in range(1, len(cells))], False
 
 
 def _rows(file: LogFile, chunk: Sequence[tuple[int, bytes]], columns: int) -> Floats:
     """Time (s), number of the line, and values of the lines that are as they should be; others are named."""
-    text = b"\n".join(line for _, line in chunk).translate(bytes.maketrans(b";\t", b",,"), b"\r")
-    uneven = np.array([line.count(b",") for line in text.split(b"\n")]) != columns
+    numbers = [number for number, _ in chunk]
+    text = b"\n".join([line for _, line in chunk]).translate(bytes.maketrans(b";\t", b",,"), b'\r"')
+    letters = np.frombuffer(text + b"\n", np.uint8)
+    commas, ends = np.flatnonzero(letters == ord(",")), np.flatnonzero(letters == ord("\n"))
+    uneven = np.diff(np.searchsorted(commas, ends), prepend=0) != columns
     names = list(range(columns + 1))
     cells = pd.read_csv(
         io.BytesIO(text),
@@ -190,8 +193,8 @@ def _rows(file: LogFile, chunk: Sequence[tuple[int, bytes]], columns: int) -> Fl
             said = "does not begin with a time: seconds or milliseconds since 1970, or ISO 8601"
         elif uneven[place]:
             said = f"has not {columns + 1} columns, as the first line"
-        file.refuse(chunk[place][0], said)
-    return np.column_stack((at, [number for number, _ in chunk], values.astype(float)))[~broken]
+        file.refuse(numbers[place], said)
+    return np.column_stack((at, numbers, values.astype(float)))[~broken]
 
 
 def _made(
