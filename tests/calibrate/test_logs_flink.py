@@ -23,8 +23,8 @@ from tests.calibrate.made_logs import (
     told,
 )
 from tideover.calibrate import logs
-from tideover.calibrate.logs.clock import Clock, NoTime
 from tideover.calibrate.logs.findings import Findings
+from tideover.calibrate.logs.flink_log import Clock, NoTime
 from tideover.calibrate.logs.flink_quantities import heartbeats, seconds
 from tideover.scenarios.errors import ScenarioError
 

@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from tideover.calibrate.logs.clock import first_time
 from tideover.calibrate.logs.files import LogFile
 from tideover.calibrate.logs.findings import MOST_KEPT, Failure, Findings, Mark, Setting, Stage
-from tideover.calibrate.logs.flink_log import Job, Log
+from tideover.calibrate.logs.flink_log import Job, Log, first_time
 from tideover.calibrate.logs.flink_quantities import A_FAILURE, MOST_HELP, as_profile, predictions, quantities
 
 WHAT = "a Flink JobManager's log, with REST's checkpoints and exceptions and config.yaml beside it"

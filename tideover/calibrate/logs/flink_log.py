@@ -15,14 +15,105 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 
-from tideover.calibrate.logs.clock import Clock, NoTime
 from tideover.calibrate.logs.files import LogFile
 from tideover.calibrate.logs.findings import MOST_KEPT, Failure, Mark, Setting, Stage
+
+# When a line was written: a date and a time in its first bytes (Flink: `%d{yyyy-MM-dd HH:mm:ss,SSS}`), with
+# or without a zone; JSON layouts have milliseconds, or seconds and nanoseconds, since 1970.
+
+_TIME = re.compile(rb"(\d{4}-\d\d-\d\d[ T_]\d\d:\d\d:\d\d)[.,](\d{3,9})( ?(?:Z|UTC|GMT)\b|[+-]\d\d:?\d\d)?")
+_WITHIN = 64
+_JSON = re.compile(rb'"(?:epochSecond":(\d{9,10}),"nanoOfSecond":(\d{1,9})|timeMillis":(\d{12,13}))\b')
+_FIRST_LINES = 200
+"""Among so many lines one has a time: a log may begin with a banner, or in a stack trace."""
+_QUARTER = 900
+"""Time zones differ by quarters of an hour."""
+
+
+class NoTime(ValueError):
+    """A line has no time; ``said`` is what stands there in its place, if anything does."""
+
+    def __init__(self, said: str = "") -> None:
+        super().__init__(said)
+        self.said = said
+
+
+class Clock:
+    """Reads times of lines as if the log's clock showed UTC; ``utc`` mends them when ``anchor`` has told the
+    zone. Of an hour that comes twice, when clocks are set back, the later one is taken.
+    """
+
+    def __init__(self) -> None:
+        self._zones: list[tuple[float, float]] = []
+        self._second, self._epoch = b"", 0.0
+
+    @property
+    def knows_zone(self) -> bool:
+        return bool(self._zones)
+
+    def at(self, line: bytes) -> float:
+        """Seconds since 1970, local unless the line says its zone; raises NoTime."""
+        found = _TIME.search(line, 0, _WITHIN)
+        if found is None:
+            return self._of_json(line)
+        second, fraction, zone = found.groups()
+        if second != self._second:
+            try:
+                moment = datetime.fromisoformat(second.decode().replace("_", "T") + "+00:00")
+            except ValueError:
+                raise NoTime(found[0].decode()) from None
+            self._second, self._epoch = second, moment.timestamp()
+        at = self._epoch + float(b"0." + fraction)
+        if zone is None:
+            return at
+        if zone[:1] in b"+-":
+            at -= (1 if zone[:1] == b"+" else -1) * (3600 * int(zone[1:3]) + 60 * int(zone[-2:]))
+        return self._in_utc(at)
+
+    def _of_json(self, line: bytes) -> float:
+        found = _JSON.search(line) if line[:1] == b"{" else None
+        if found is None:
+            raise NoTime
+        seconds, nanoseconds, milliseconds = found.groups()
+        at = int(milliseconds) / 1000 if milliseconds else int(seconds) + int(nanoseconds) / 1e9
+        return self._in_utc(at)
+
+    def _in_utc(self, at: float) -> float:
+        if not self._zones:
+            self._zones.append((at, 0.0))
+        return at
+
+    def anchor(self, local: float, epoch: float) -> None:
+        """A line with this time says what it is in UTC, give or take some minutes."""
+        offset = float(_QUARTER * round((local - epoch) / _QUARTER))
+        if not self._zones or self._zones[-1][1] != offset:
+            self._zones.append((local, offset))
+
+    def utc(self, local: float) -> float:
+        """A time of the log in UTC; the same if nothing has told its zone."""
+        if not self._zones:
+            return local
+        place = bisect_right(self._zones, (local, float("inf"))) - 1
+        return local - self._zones[max(place, 0)][1]
+
+
+def first_time(head: bytes) -> float | None:
+    """The first time in the first bytes of a log, local; None if there is none: it is no log."""
+    clock = Clock()
+    for line in head.split(b"\n")[:_FIRST_LINES]:
+        with suppress(NoTime):
+            return clock.at(line)
+    return None
+
+
+# What lines say.
 
 _STATE = re.compile(rb"Job (.*) \((\w{32})\) switched from state (\w+) to (\w+)\.")
 _TASK = re.compile(rb"/(\d+)\) \((\w+)\) switched from (\w+) to (\w+)(?: on (\S+))?")
@@ -205,12 +296,10 @@ class Log:
                     recovery.stages[:] = self._gap
             job.runs = True
             if recovery is not None:
-                self._tries(recovery, at)
+                recovery.stages.append(self._stage("restart_tried", at))
+                recovery.tried, recovery.over = True, False
         elif after in (b"RESTARTING", b"FAILING"):
-            if recovery is None or recovery.over:
-                self._fails(job, at, "the job restarts" if after == b"RESTARTING" else "the job fails")
-            elif recovery.tried:
-                self._try_fails(recovery, at)
+            self._struck(job, at, "the job restarts" if after == b"RESTARTING" else "the job fails")
         elif after in (b"FAILED", b"CANCELED", b"FINISHED") and (recovery is None or after != b"CANCELED"):
             job.runs = False
             job.close()
@@ -220,10 +309,7 @@ class Log:
         if where:
             job.placed[attempt] = where
         if after == b"FAILED":
-            if recovery is None or recovery.over:
-                self._fails(job, at, "")
-            elif recovery.tried:
-                self._try_fails(recovery, at)
+            self._struck(job, at, "")
         job.ranked(attempt, rank)
         if rank is None:
             self._unnamed.pop(attempt, None)
@@ -261,13 +347,8 @@ class Log:
         name = found[1]
         since = self._broken.get(name, (at, at, _mark(*self._here)))
         self._broken[name] = (since[0], at, since[2])
-        for job in self.jobs.values():
-            recovery = job.under_way
-            if (
-                recovery is not None
-                and not recovery.over
-                and not any(stage.name == "given_up" for stage in recovery.stages)
-            ):
+        for recovery in (job.under_way for job in self.jobs.values()):
+            if recovery and not recovery.over and all(stage.name != "given_up" for stage in recovery.stages):
                 recovery.stages.append(self._stage("given_up", at))
                 recovery.lost.add(name)
 
@@ -333,28 +414,27 @@ class Log:
     def _fails(self, job: Job, at: float, cause: str) -> _Recovery:
         job.close()
         placed = set(job.placed.values())
-        signs = [
-            (since, mark, name)
+        signs = {
+            name: (since, mark)
             for name, (since, last, mark) in self._broken.items()
             if name in placed and at - last <= _STILL_S
-        ]
+        }
         stages = [self._stage("detected", at)]
-        lost = {name for _, _, name in signs}
         if signs:
-            since, mark, _ = min(signs, key=lambda sign: sign[0])
-            stages.insert(0, Stage("failed", since, mark))
-        job.under_way = _Recovery(stages, cause, lost)
+            stages.insert(0, Stage("failed", *min(signs.values(), key=lambda sign: sign[0])))
+        job.under_way = _Recovery(stages, cause, set(signs))
         self._cause_of = job.under_way if not cause else None
         return job.under_way
 
-    def _tries(self, recovery: _Recovery, at: float) -> None:
-        recovery.stages.append(self._stage("restart_tried", at))
-        recovery.tried, recovery.over = True, False
-
-    def _try_fails(self, recovery: _Recovery, at: float) -> None:
-        recovery.stages.append(self._stage("restart_failed", at))
-        recovery.reached.clear()
-        recovery.tried = False
+    def _struck(self, job: Job, at: float, cause: str) -> None:
+        """A failure begins; or if one is under way, the restart after it has failed."""
+        recovery = job.under_way
+        if recovery is None or recovery.over:
+            self._fails(job, at, cause)
+        elif recovery.tried:
+            recovery.stages.append(self._stage("restart_failed", at))
+            recovery.reached.clear()
+            recovery.tried = False
 
     def _cause(self, line: bytes) -> None:
         """The line after a failure begins with the exception."""
