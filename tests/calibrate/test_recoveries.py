@@ -132,18 +132,10 @@ def test_many_points_are_taken_a_few_draws_at_a_time(window, monkeypatch):
     """The likelihood of each draw is its own: in parts it is what it is at once."""
     interval, rate = np.array(GRID).T
     points = Points("mine", interval, rate, recovery(TRUTH, interval, rate, window))
-    v = np.random.default_rng(5).standard_normal((50, posterior.DIMENSIONS))
-    prior = Prior.of(points, window)
-    whole = _log_likelihood(prior, points, v)
-    sizes: list[int] = []
-    at_once = posterior._log_likelihoods
-    monkeypatch.setattr(
-        posterior, "_log_likelihoods", lambda *args: sizes.append(len(args[2])) or at_once(*args)
-    )
+    whole = fit(points, window, draws=50)
     monkeypatch.setattr(posterior, "_MOST_NUMBERS", 15 * 20 * len(points))
-    assert _log_likelihood(prior, points, v) == pytest.approx(whole, rel=1e-12)
-    assert sum(sizes) == 50
-    assert len(sizes) > 1
+    assert posterior.at_a_time(points, window) < 50
+    assert fit(points, window, draws=50).v == pytest.approx(whole.v, rel=1e-12)
 
 
 def test_known_values_are_found_again(fitted, window):

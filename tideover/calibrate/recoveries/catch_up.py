@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -143,12 +144,8 @@ def fits(profiled: Profiled, windows: Sequence[Window], seed: int = 1, draws: in
     found, both = [], (profiled.only(profiled.ended), profiled.only(~profiled.ended))
     for window in windows:
         prior = Prior.of(profiled, window)
-
-        def likelihood(v: Floats, prior: Prior = prior) -> Floats:
-            n = posterior.at_a_time(profiled.points, prior.window)
-            return np.concatenate([_log_likelihood(prior, *both, v[i : i + n]) for i in range(0, len(v), n)])
-
-        found.append(Posterior(prior, *posterior.sample(likelihood, DIMENSIONS, draws, seed)))
+        law, most = partial(_log_likelihood, prior, *both), posterior.at_a_time(profiled.points, window)
+        found.append(Posterior(prior, *posterior.sample(law, DIMENSIONS, draws, seed, most)))
     return sorted(found, key=lambda one: -one.evidence)
 
 

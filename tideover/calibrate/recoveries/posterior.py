@@ -212,7 +212,8 @@ def fit(
 ) -> Posterior:
     """Draws from the posterior, equally likely each; the same seed gives the same draws."""
     prior = Prior.of(points, window)
-    v, evidence = sample(lambda v: _log_likelihood(prior, points, v), DIMENSIONS, draws, seed)
+    most = at_a_time(points, window)
+    v, evidence = sample(lambda v: _log_likelihood(prior, points, v), DIMENSIONS, draws, seed, most)
     return Posterior(prior, v, evidence, scatter)
 
 
@@ -220,8 +221,12 @@ Likelihood = Callable[[Floats], Floats]
 """Its logarithm for each draw: a row of standard normal coordinates."""
 
 
-def sample(log_likelihood: Likelihood, dimensions: int, draws: int, seed: int) -> tuple[Floats, float]:
-    """Draws whose prior is standard normal, equally likely each, and the log evidence."""
+def sample(law: Likelihood, dimensions: int, draws: int, seed: int, most: int) -> tuple[Floats, float]:
+    """Equally likely draws whose prior is standard normal, ``most`` at a time, and the log evidence."""
+
+    def log_likelihood(v: Floats) -> Floats:
+        return np.concatenate([law(v[i : i + most]) for i in range(0, len(v), most)])
+
     rng = np.random.default_rng(seed)
     v = rng.standard_normal((draws, dimensions))
     likelihood = log_likelihood(v)
@@ -261,19 +266,14 @@ def _move(law: Likelihood, v: Floats, likelihood: Floats, power: float, rng: np.
     v[better], likelihood[better] = moved[better], new[better]
 
 
-def _log_likelihood(prior: Prior, points: Points, v: Floats) -> Floats:
-    """Of all points together, for each draw; so many draws at a time that they fit into memory."""
-    size = at_a_time(points, prior.window)
-    return np.concatenate([_log_likelihoods(prior, points, v[i : i + size]) for i in range(0, len(v), size)])
-
-
 def at_a_time(points: Points, window: Window) -> int:
     """So many draws that the arrays of their densities fit into memory."""
     cases = len(_NORMAL) if window is None else max(1, int(points.recovery.max() / window))
     return max(1, _MOST_NUMBERS // (cases * len(points)))
 
 
-def _log_likelihoods(prior: Prior, points: Points, v: Floats) -> Floats:
+def _log_likelihood(prior: Prior, points: Points, v: Floats) -> Floats:
+    """Of all points together, for each draw."""
     parts = prior.values(v[:, None]), prior.spread(v)[:, None], prior.jitter(v)[:, None]
     return np.asarray(log_density(*parts, points, prior.window).sum(1))
 
