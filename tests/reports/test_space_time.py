@@ -14,7 +14,7 @@ import pytest
 
 import tideover
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
-from tideover.cli.trace import lines
+from tideover.cli.run import trace_lines
 from tideover.models.accounts.trace import Stretch
 from tideover.models.config import Scenario
 from tideover.models.evaluation.diagram import Arrow, Diagram
@@ -97,7 +97,7 @@ def test_every_arrow_and_mark_has_its_text(strategy: str) -> None:
 def test_words_are_those_of_the_trace(strategy: str) -> None:
     """Law: what happens in the stretch is told in the same words by ``run --trace``."""
     one = simulate(word_count(strategy), trace=True)
-    told = [line[18:] for line in lines(one)]
+    told = [line[18:] for line in trace_lines(one)]
     diagram = watched(strategy)
     for event in diagram.events:
         words = re.sub("^count.0: (failure|ready)", r"count: \1", event.text)

@@ -16,8 +16,7 @@ from tideover.cli import output
 from tideover.cli.output import BadInput, Bar
 
 if TYPE_CHECKING:
-    from tideover.reports.explore.answer import World
-    from tideover.reports.explore.controls import Value
+    from tideover.reports.explore.answer import Value, World
 
 PORT = 8642
 

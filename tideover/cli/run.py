@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from tideover.models import config
     from tideover.models.accounts.trace import Stretch
     from tideover.models.results import Result
+    from tideover.models.simulation import Replication
     from tideover.reports.html import Page
 
 LONG_S = 10.0
@@ -160,16 +162,65 @@ def run(
 
 def _trace(result: Result, as_json: bool) -> dict[str, Any]:
     """Print what the protocol did in the first replication; for JSON what it did in all."""
-    from tideover.cli.trace import as_data, lines
+    from tideover.sim.units import S
 
     if as_json:
-        return {"trace": [event for one in result.replications for event in as_data(one)]}
+        found = ((one.number, event) for one in result.replications for event in _events(one))
+        return {"trace": [{"replication": n, "at_s": at / S, "event": text} for n, (at, text) in found]}
     first, total = result.replications[0], len(result.replications)
     more = f" of {total}; --set run.seed=… shows another" if total > 1 else ""
     sys.stdout.write(f"Events of replication {first.number}{more}\n")
-    sys.stdout.writelines(f"{line}\n" for line in lines(first))
+    sys.stdout.writelines(f"{line}\n" for line in trace_lines(first))
     sys.stdout.write("\n")
     return {}
+
+
+def trace_lines(replication: Replication) -> Iterator[str]:
+    """The events of a traced replication, one a line, and a line of counts for each stretch between them."""
+    from tideover.models.accounts.trace import moment_text
+
+    trace = replication.trace
+    if trace is None:
+        return
+    moved = {  # moments at which tuples moved, by what they did
+        "roots emitted": [row[-1] for row in trace.emitted if row[3] == 0],
+        "sent again": [row[-1] for row in trace.emitted if row[3] > 0],
+        "tuples processed": [row[-1] for row in trace.processed],
+        "roots complete": [row[-1] for row in trace.completed],
+        "tuples destroyed": [row[-1] for row in trace.destroyed],
+    }
+    flows = {what: sorted(times) for what, times in moved.items()}
+    before = -1
+    for at, text in [*_events(replication), (1 << 62, "")]:
+        counts = {w: bisect_right(times, at) - bisect_right(times, before) for w, times in flows.items()}
+        if any(counts.values()):
+            said = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+            yield f"{'':>14}   … {said}"
+        if text:
+            yield f"{moment_text(at):>16}  {text}"
+        before = max(before, at)
+
+
+def _events(replication: Replication) -> list[tuple[int, str]]:
+    """Moments (ns) of a traced replication, and what happened then."""
+    from tideover.models.accounts.trace import DETECTED, READY, struck_text, window_text
+    from tideover.sim.units import S
+
+    found: list[tuple[int, str]] = []
+    if (trace := replication.trace) is None:
+        return found
+    for row in replication.recoveries:
+        what, failed = row["component"], row["failed_at_s"]
+        found.append((round(failed * S), struck_text(what, row["kind"])))
+        for name, said in (("detected_at_s", DETECTED), ("ready_at_s", READY)):
+            if row[name] is not None and row[name] > failed:
+                found.append((round(row[name] * S), f"{what}: {said}"))
+    found += [(step.at, step.text) for step in trace.steps]
+    for component, task, replica, number, at, sums in trace.windows:
+        copy = f"/{replica}" if replica else ""
+        count = sum(sums.values())
+        found.append((at, f"{component}.{task}{copy}: {window_text(number, count, len(sums))}"))
+    return sorted(found, key=lambda event: event[0])
 
 
 def _find_warmup(source: str, settings: list[str] | None, as_json: bool) -> None:

@@ -24,8 +24,7 @@ from tideover.reports.formatting import (
 from tideover.reports.tables import Table
 from tideover.scenarios.errors import listed
 from tideover.scenarios.objectives.check import Check
-from tideover.scenarios.objectives.objective import Judgement
-from tideover.scenarios.objectives.terms import COUNTED
+from tideover.scenarios.objectives.objective import COUNTED, Judgement
 
 _PARTS = {"runs": "runs", "time": "the time"}
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -31,7 +31,7 @@ from tideover.models.job.components import (
 from tideover.models.schema import RECORD, ROWS, SHARED_RECORD, TABLES
 from tideover.scenarios import plugins, profiles
 from tideover.scenarios.loader import TOP
-from tideover.scenarios.objectives.terms import EVERYDAY, EVERYDAY_IN_TIME, names
+from tideover.scenarios.objectives.objective import EVERYDAY, EVERYDAY_IN_TIME, names
 from tideover.scenarios.part_builder import BARE, REGISTRIES, key_of, part_to_data, unit_of, without_none
 from tideover.scenarios.sweeps import sweep_file
 from tideover.sim.distributions import Distribution

@@ -24,8 +24,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from tideover.reports.explore.answer import ASKED, FIRST, Answer, Answers, World, answer, pictured, shown
-from tideover.reports.explore.controls import Value
+from tideover.reports.explore.answer import ASKED, FIRST, Answers, Value, World, answer, pictured, shown
 from tideover.scenarios.errors import ScenarioError
 
 # Runs are done in processes of their own, which end when a run takes too long, or too much memory.
@@ -68,7 +67,7 @@ class Workers:
         for _ in range(SIDES):
             self._start()
 
-    def ask(self, request: Mapping[str, Any], who: str) -> Answer:
+    def ask(self, request: Mapping[str, Any], who: str) -> dict[str, Any]:
         """The answer to a request. A newer one of the same ``who`` ends this one.
 
         Raises Refused, TooMuch, Superseded.
@@ -121,12 +120,12 @@ class _Worker:
         self.process.start()
         theirs.close()
 
-    def answer(self, request: Mapping[str, Any], longest_s: float) -> Answer:
+    def answer(self, request: Mapping[str, Any], longest_s: float) -> dict[str, Any]:
         """Raises TimeoutError, and EOFError or OSError if the process is gone."""
         self._pipe.send(dict(request))
         if not self._pipe.poll(longest_s):
             raise TimeoutError
-        found: Answer = self._pipe.recv()
+        found: dict[str, Any] = self._pipe.recv()
         return found
 
 

@@ -24,8 +24,7 @@ from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios import loader, plugins, precedence, saturation, yaml_source
 from tideover.scenarios.errors import ScenarioError, is_misspelt, listed, suggest
 from tideover.scenarios.loader import Scenario, Tree
-from tideover.scenarios.objectives.objective import LEVEL, Objective
-from tideover.scenarios.objectives.terms import parse_share
+from tideover.scenarios.objectives.objective import LEVEL, Objective, parse_share
 from tideover.scenarios.part_builder import fields_of, from_plain
 from tideover.scenarios.precedence import Setting, Settings, read_settings
 from tideover.scenarios.sweeps import factors
