@@ -10,17 +10,8 @@ import re
 from typing import Any
 from xml.etree import ElementTree
 
-from tideover.reports import wording
-from tideover.reports.formatting import (
-    UNDEFINED,
-    amount,
-    fixed,
-    is_undefined,
-    number,
-    places_for,
-    size,
-    with_ending,
-)
+from tideover.reports import formatting, wording
+from tideover.reports.formatting import UNDEFINED, amount, is_undefined, number, places_for, size, with_ending
 from tideover.reports.tables import Table
 from tideover.scenarios.errors import listed
 from tideover.scenarios.objectives.check import Check
@@ -75,10 +66,8 @@ def interval(one: Judgement) -> str:
     if one.low is None or one.high is None:
         return UNDEFINED
     if _is_part(one) and one.low < one.high:
-        low, high = (
-            fixed(100 * end, places_for(100 * (one.high - one.low)) + 1) for end in (one.low, one.high)
-        )
-        return f"{low} to {high} %"
+        places = places_for(100 * (one.high - one.low)) + 1
+        return "{} to {} %".format(*(formatting.fixed(100 * end, places) for end in (one.low, one.high)))
     low, high = shown(one.low, one), shown(one.high, one)
     unit = re.search(r"( (?:s|ms|%)|/s|/h)$", high)
     return f"{low.removesuffix(unit[0]) if unit else low} to {high}"

@@ -13,31 +13,11 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from tideover.models import schema
 from tideover.models.results import counted
-from tideover.models.schema import (
-    DELAYS,
-    HEADLINE,
-    LOSSY,
-    OPEN,
-    RECORD,
-    TIMES,
-    Column,
-    block,
-    measures,
-    named,
-)
-from tideover.reports import wording
-from tideover.reports.formatting import (
-    UNDEFINED,
-    amount,
-    fixed,
-    is_undefined,
-    number,
-    places_for,
-    size,
-    strategy_name,
-    with_ending,
-)
+from tideover.models.schema import HEADLINE, LOSSY, OPEN, RECORD, TIMES, Column, block, measures, named
+from tideover.reports import formatting, wording
+from tideover.reports.formatting import UNDEFINED, amount, fixed, is_undefined, number, size, strategy_name
 from tideover.scenarios.statistics.intervals import Estimate, estimate, of_replications
 from tideover.sim.faults import FAULTS
 from tideover.sim.units import S, parse_duration
@@ -125,7 +105,7 @@ class Notes:
             return self.undefined(label, column)
         text = number(found.mean)
         if found.half_width is not None and not found.constant:
-            places = places_for(found.half_width)
+            places = formatting.places_for(found.half_width)
             half_width = fixed(found.half_width, places)
             if half_width.strip("0."):  # else it would only show noughts
                 self.interval = True
@@ -135,7 +115,7 @@ class Notes:
             self.undefined(label, column)
             text += f" ({found.n} of {found.n + found.undefined})"
         self.lossy |= LOSSY in endings
-        return with_ending(text, endings)
+        return formatting.with_ending(text, endings)
 
     def lines(self) -> tuple[str, ...]:
         known = {
@@ -303,7 +283,7 @@ class Row:
         if ended < total:
             shown[0] = f"{shown[0]} ({ended}/{total})" if ended else "never"
         endings = [LOSSY] if LOSSY in self.endings else self.endings  # there is no room for how many of them
-        return (with_ending(shown[0], endings), *shown[1:])
+        return (formatting.with_ending(shown[0], endings), *shown[1:])
 
 
 def rows(records: Iterable[Record]) -> list[Row]:
@@ -391,7 +371,7 @@ def recovery_table(result: Record) -> Table:
         shown += _first_rows(heading, recoveries, notes)
         shown += [("Its stages, s",), *(row for row in stages if row[1] != "0")]
         shown += [("End-to-end latency meanwhile, ms",), *latencies] if latencies else []
-    waits = {column.label: _value(result, column) for column in DELAYS}
+    waits = {column.label: _value(result, column) for column in schema.DELAYS}
     known = [(label, number(value)) for label, value in waits.items() if value is not None]
     shown += [("Until readers see what is put out, s",), *known] if known else []
     shown += _predicted_rows([result])
@@ -539,7 +519,7 @@ def pairs_table(pairs: Iterable[Paired], lossy: Collection[str] = ()) -> Table:
         return strategy_name(name) + (" (loss)" if name in lossy else "")
 
     def places(pair: Paired) -> int:
-        return 2 if pair.difference.constant else max(2, places_for(pair.difference.half_width))
+        return 2 if pair.difference.constant else max(2, formatting.places_for(pair.difference.half_width))
 
     def span(ends: tuple[float, float] | None, pair: Paired) -> str:
         return UNDEFINED if ends is None else " to ".join(fixed(end, places(pair)) for end in ends)

@@ -30,25 +30,8 @@ from typing import TYPE_CHECKING, Any
 from tideover.scenarios import plugins
 from tideover.scenarios.errors import Problem, ScenarioError
 from tideover.scenarios.java import JavaNotFound, find_java, java_environment
-from tideover.scenarios.spark.settings import (
-    CONNECT_S,
-    LOCAL,
-    LOG,
-    PACKAGE,
-    REQUIRED,
-    SparkNotStarted,
-    changed_environment,
-    check,
-    check_master,
-    check_remote,
-    environment,
-    is_embedded,
-    last_words,
-    reach,
-    scratch,
-    settings,
-    shown,
-)
+from tideover.scenarios.spark import settings as setup
+from tideover.scenarios.spark.settings import LOCAL, PACKAGE, SparkNotStarted, is_embedded, scratch, shown
 from tideover.sim.plane.library import make_ready
 from tideover.sim.text_files import Unreadable
 
@@ -77,17 +60,17 @@ def spark_session(
         JavaNotFound: there is no Java that Spark can run on
         SparkNotStarted: Spark's process ended at once, or the cluster cannot be reached or does not want us
     """
-    settings = check(conf or {})
+    settings = setup.check(conf or {})
     _send_plugins()
     packages = None if archive is None else check_archive(archive, "archive")
     if remote is not None:
-        return connected(check_remote(remote, "remote"), settings, packages)
-    if packages is not None and is_embedded(check_master(master, "master")):
+        return connected(setup.check_remote(remote, "remote"), settings, packages)
+    if packages is not None and is_embedded(setup.check_master(master, "master")):
         said = (
             "goes with a cluster or a Spark Connect server; an embedded Spark has the packages of this Python"
         )
         raise ScenarioError([Problem("archive", None, str(archive), said)])
-    return _running_or_started(check_master(master, "master"), settings, packages)
+    return _running_or_started(setup.check_master(master, "master"), settings, packages)
 
 
 def _send_plugins() -> None:
@@ -154,24 +137,24 @@ def connected(remote: str, conf: Mapping[str, str], archive: Path | None) -> Ite
             f"Spark Connect needs packages that are not installed ({_first_line(error)}). "
             'Mend it by: pip install "tideover[connect]"'
         ) from error
-    reach(remote)
+    setup.reach(remote)
     try:
         channel = DefaultChannelBuilder(remote).toChannel()
     except PySparkException as error:
         raise SparkNotStarted(f"{shown(remote)}: {_first_line(error)}") from error
     with channel:
         try:
-            grpc.channel_ready_future(channel).result(timeout=CONNECT_S)
+            grpc.channel_ready_future(channel).result(timeout=setup.CONNECT_S)
         except grpc.FutureTimeoutError:
             raise SparkNotStarted(
-                f"{shown(remote)} answers, but not as a Spark Connect server does within {CONNECT_S:g} s "
+                f"{shown(remote)} answers, but not as a Spark Connect server within {setup.CONNECT_S:g} s "
                 "(is it the right port? does it want use_ssl=true, or not?)"
             ) from None
     session: Any = SparkSession.builder.remote(remote).create()
     session.client.set_retry_policies([DefaultPolicy(**_PATIENCE)])
     try:
         _set_up(session, f"the server {shown(remote)}", conf, archive)
-        with changed_environment({_MODE: "1"}):
+        with setup.changed_environment({_MODE: "1"}):
             yield session
     finally:
         session.stop()
@@ -187,7 +170,7 @@ def _set_up(session: Any, server: str, conf: Mapping[str, str], archive: Path | 
             session.addArtifacts(f"{archive}#{NAME}", archive=True)
     except PySparkException as error:
         raise SparkNotStarted(f"{server} refuses us: {_first_line(error)}") from error
-    needed = {key: value for key, (value, _) in REQUIRED.items()}
+    needed = {key: value for key, (value, _) in setup.REQUIRED.items()}
     if session.conf.get(_COORDINATED, needed[_COORDINATED]) != needed[_COORDINATED]:
         raise SparkNotStarted(f"{server} has {_COORDINATED} off: a row could count twice")
     asked = {key: value for key, value in needed.items() if key not in _OF_SERVER}
@@ -224,18 +207,18 @@ def started(master: str, conf: Mapping[str, str], archive: Path | None) -> Itera
     from pyspark.sql import SparkSession
 
     interrupt = signal.getsignal(signal.SIGINT)
-    reach(master)
+    setup.reach(master)
     java = find_java()
     if java is None:
         raise JavaNotFound()
-    asked = settings(master, "tideover", scratch()) | dict(conf)
-    variables = environment(master, java_environment(java))
+    asked = setup.settings(master, "tideover", scratch()) | dict(conf)
+    variables = setup.environment(master, java_environment(java))
     if archive is not None:
         asked["spark.archives"] = f"{archive}#{NAME}"
         if own := os.environ.get("PYSPARK_PYTHON"):
             asked["spark.executorEnv.TIDEOVER_PYTHON"] = own
         variables["PYSPARK_PYTHON"] = f"./{PYTHON}"
-    with changed_environment(variables):
+    with setup.changed_environment(variables):
         gateway = _gateway(asked, (is_embedded(master), dict(conf), archive))
         # Made only now: it may hold on to the process that was there before.
         spark_conf = SparkConf(loadDefaults=False).setAll(list(asked.items()))
@@ -246,13 +229,13 @@ def started(master: str, conf: Mapping[str, str], archive: Path | None) -> Itera
         except Py4JError as error:  # its own message is about what broke in Spark then, not about why
             if (begun := SparkContext._active_spark_context) is not None:
                 begun.stop()
-            raise SparkNotStarted(f"Spark gave up on {master}. It printed last:\n{last_words()}") from error
+            raise SparkNotStarted(f"Spark gave up on {master}. {setup.last_words()}") from error
     session = SparkSession(context)
     try:
         yield session
     except Exception as error:
         if _has_ended(gateway):
-            error.add_note(f"Spark's process has ended. It printed last:\n{last_words()}")
+            error.add_note(f"Spark's process has ended. {setup.last_words()}")
         raise
     finally:
         if _has_ended(gateway):
@@ -291,13 +274,13 @@ def _gateway(asked: Mapping[str, str], launch: tuple[bool, dict[str, str], Path 
                 process.wait()
         SparkContext._gateway = SparkContext._jvm = None
     # What it prints goes to a file: our standard output may be one JSON object, and nothing else.
-    with (scratch() / LOG).open("ab") as log:
+    with (scratch() / setup.LOG).open("ab") as log:
         try:
             gateway = launch_gateway(
                 SparkConf(loadDefaults=False).setAll(list(asked.items())), {"stdout": log, "stderr": log}
             )
         except PySparkRuntimeError as error:
-            raise SparkNotStarted(f"Spark did not start. It printed last:\n{last_words()}") from error
+            raise SparkNotStarted(f"Spark did not start. {setup.last_words()}") from error
     _launched = launch
     return gateway
 

@@ -310,8 +310,9 @@ def scratch() -> Path:
 
 
 def last_words(size: int = 2000) -> str:
-    """What Spark's process printed last."""
-    return (scratch() / LOG).read_bytes()[-size:].decode(errors="replace").strip() or "(nothing)"
+    """What Spark's process printed last, in words."""
+    printed = (scratch() / LOG).read_bytes()[-size:].decode(errors="replace").strip()
+    return f"It printed last:\n{printed or '(nothing)'}"
 
 
 @contextmanager

@@ -20,26 +20,10 @@ from tideover.models.results import Result
 from tideover.models.schema import HEADLINE, TABLES, conform
 from tideover.scenarios.loader import load
 from tideover.scenarios.sweeps import files as manifest
-from tideover.scenarios.sweeps import rows
+from tideover.scenarios.sweeps import reduction, rows
 from tideover.scenarios.sweeps.engine import Engine
 from tideover.scenarios.sweeps.factors import written
-from tideover.scenarios.sweeps.files import (
-    Damaged,
-    Files,
-    HadoopFiles,
-    Manifest,
-    NoDataset,
-    local_path,
-    named,
-)
-from tideover.scenarios.sweeps.reduction import (
-    STRATEGIES,
-    Reduction,
-    of_differences,
-    of_figures,
-    of_points,
-    of_remarks,
-)
+from tideover.scenarios.sweeps.files import Damaged, Files, Manifest, NoDataset, local_path, named
 from tideover.scenarios.sweeps.rows import AT_LEAST
 
 if TYPE_CHECKING:
@@ -111,19 +95,19 @@ class Sweep:
     @cached_property
     def points(self) -> pd.DataFrame:
         """One row a point: number, swept values, strategy, how many runs it has and how many failed."""
-        return self._reduced(of_points(self.manifest.swept))
+        return self._reduced(reduction.of_points(self.manifest.swept))
 
     @cached_property
     def summary(self) -> pd.DataFrame:
         """One row a point and metric (`tideover.scenarios.sweeps.rows`)."""
-        return self._reduced(of_figures())
+        return self._reduced(reduction.of_figures())
 
     @cached_property
     def differences(self) -> pd.DataFrame:
         """Paired differences between strategies, if they were swept: one row for each combination of the
         other swept values, pair of strategies, and metric (`tideover.scenarios.sweeps.reduction`).
         """
-        key = next((key for key in STRATEGIES if key in self.parameters), None)
+        key = next((key for key in reduction.STRATEGIES if key in self.parameters), None)
         return self._reduced(None if key is None else self._differences(key))
 
     def differences_of(self, key: str) -> pd.DataFrame:
@@ -131,13 +115,13 @@ class Sweep:
         if key not in self.parameters:
             raise KeyError(f"{key!r} was not swept; swept: {', '.join(self.parameters)}")
         how = self._differences(key)
-        if how is None or isinstance(self._files, HadoopFiles):
+        if how is None or isinstance(self._files, manifest.HadoopFiles):
             return self._reduced(None)
         return Engine(self._files).reduced(self.manifest, how).to_pandas()
 
-    def _differences(self, key: str) -> Reduction | None:
+    def _differences(self, key: str) -> reduction.Reduction | None:
         values = self.points[[*self.parameters]].to_dict("records")
-        return of_differences(key, self.manifest.swept, values)
+        return reduction.of_differences(key, self.manifest.swept, values)
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -173,7 +157,7 @@ class Sweep:
         """One remark of a kind: before running, and then of the runs."""
         from tideover.models.advice import in_short
 
-        found = self._reduced(of_remarks()).sort_values(["point", "replication"], kind="stable")
+        found = self._reduced(reduction.of_remarks()).sort_values(["point", "replication"], kind="stable")
         return [*self.manifest.remarks, *in_short(found["remark"])]
 
     def fingerprint(self) -> str:
@@ -228,7 +212,7 @@ class Sweep:
             shown[key] = written(value, unit) if unit and value is not None else value
         return shown
 
-    def _reduced(self, how: Reduction | None) -> pd.DataFrame:
+    def _reduced(self, how: reduction.Reduction | None) -> pd.DataFrame:
         """What the dataset keeps of all rows; empty for None."""
         import pandas as pd
 

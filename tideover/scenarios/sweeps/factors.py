@@ -21,22 +21,7 @@ from tideover.scenarios.errors import suggest
 from tideover.scenarios.part_builder import PartBuilder
 from tideover.scenarios.precedence import Setting
 from tideover.scenarios.yaml_source import Giver, Node, scalar
-from tideover.sim.units import (
-    HOUR,
-    S,
-    format_bandwidth,
-    format_duration,
-    format_percent,
-    format_rate,
-    format_size,
-    format_time_of_day,
-    parse_bandwidth,
-    parse_duration,
-    parse_percent,
-    parse_rate,
-    parse_size,
-    parse_time_of_day,
-)
+from tideover.sim import units
 
 # Swept values in tables.
 #
@@ -44,12 +29,18 @@ from tideover.sim.units import (
 # column of numbers in one of these units. Any other has its values as they were written (unit ``""``).
 
 _UNITS: dict[str, tuple[Callable[[str], float], Callable[[float], str]]] = {
-    "s": (lambda text: parse_duration(text) / S, lambda value: format_duration(round(value * S))),
-    "1/s": (parse_rate, format_rate),
-    "B": (parse_size, lambda value: format_size(round(value))),
-    "B/s": (parse_bandwidth, lambda value: format_bandwidth(round(value))),
-    "%": (lambda text: 100 * parse_percent(text), lambda value: format_percent(value / 100)),
-    "h": (lambda text: parse_time_of_day(text) / HOUR, lambda value: format_time_of_day(round(value * HOUR))),
+    "s": (
+        lambda text: units.parse_duration(text) / units.S,
+        lambda value: units.format_duration(round(value * units.S)),
+    ),
+    "1/s": (units.parse_rate, units.format_rate),
+    "B": (units.parse_size, lambda value: units.format_size(round(value))),
+    "B/s": (units.parse_bandwidth, lambda value: units.format_bandwidth(round(value))),
+    "%": (lambda text: 100 * units.parse_percent(text), lambda value: units.format_percent(value / 100)),
+    "h": (
+        lambda text: units.parse_time_of_day(text) / units.HOUR,
+        lambda value: units.format_time_of_day(round(value * units.HOUR)),
+    ),
 }
 """How a value is read, and how it is written."""
 

@@ -30,22 +30,14 @@ from tideover.scenarios.runs import code
 from tideover.scenarios.spark.session import spark_session
 from tideover.scenarios.spark.settings import LOCAL, Place
 from tideover.scenarios.sweeps import files as manifest
+from tideover.scenarios.sweeps import survey
 from tideover.scenarios.sweeps.dataset import FOLDER, Sweep
 from tideover.scenarios.sweeps.engine import Engine, Task
 from tideover.scenarios.sweeps.factors import as_number
 from tideover.scenarios.sweeps.files import Files, Manifest, local_path, named, path_of, swept_column
 from tideover.scenarios.sweeps.on_spark import on_spark
 from tideover.scenarios.sweeps.reduction import of_figures, of_sweep
-from tideover.scenarios.sweeps.survey import (
-    WITH_SECONDS,
-    WITHOUT_SECONDS,
-    Chunk,
-    Unit,
-    checked,
-    chunks,
-    split,
-    units,
-)
+from tideover.scenarios.sweeps.survey import Chunk, Unit
 from tideover.scenarios.sweeps.sweep_file import Points, Recipe, Wanted
 
 MOST_SECONDS = 500_000
@@ -206,11 +198,11 @@ class Work:
                 again = "it is made anew, and of the data what can be read to the end is not done again"
                 warnings.warn(f"{error}: {again}", stacklevel=3)
             found = engine.survey(recipe, range(total), lambda what, done: report(what, done, total))
-            self.points = checked(found)
+            self.points = survey.checked(found)
             simulated = sum(point.simulated_s for point in self.points) * recipe.replications.most
             self.task = Task(recipe, _swept(recipe), simulated <= MOST_SECONDS)
         else:
-            self.points = checked(engine.survey(recipe, range(total), lambda what, done: None))
+            self.points = survey.checked(engine.survey(recipe, range(total), lambda what, done: None))
             self.task = Task(recipe, {}, timeline=False)
         there = {f"{manifest.DATA}/{name}" for name in self.files.names(manifest.DATA)}
         self.damaged: set[str] = set()
@@ -268,7 +260,7 @@ class Work:
 
     def chunks(self, wanted: Wanted) -> Iterator[Chunk]:
         """The runs of each point from one replication up to another, in chunks."""
-        return chunks(units(self.points, wanted), self.task.timeline)
+        return survey.chunks(survey.units(self.points, wanted), self.task.timeline)
 
     def plan(self, wanted: Wanted) -> bool:
         """Add these runs to what is planned; returns whether any chunk is missing."""
@@ -346,7 +338,7 @@ class Work:
         the file that has it, of several always the same. So a changed grid finds what it shares with the one
         before. Failed runs are never taken over.
         """
-        kinds = (WITH_SECONDS,) if self.task.timeline else (WITH_SECONDS, WITHOUT_SECONDS)
+        kinds = survey.WITH_SECONDS, *([] if self.task.timeline else [survey.WITHOUT_SECONDS])
         others = self._indexed - {path_of(name) for name in whole}
         others = {path for path in others if Path(path).name.startswith(kinds)}
         if not others:
@@ -404,7 +396,7 @@ def forecast(recipe: Recipe, files: Files, retry_failed: bool, report: Report = 
     work.known = replace(work.known, chunks=[(chunk.name, len(chunk.units)) for chunk in chunks])
     whole = work.whole()
     missing = [unit for chunk in chunks if chunk.name not in whole for unit in chunk.units]
-    _, todo = split(work.usable(whole, missing), missing)
+    _, todo = survey.split(work.usable(whole, missing), missing)
     failed = work.index.filter(work.index["failed"])["file"].to_pylist()
     mine = set(work.known.files)
     report("timing some runs", 0, 0)
