@@ -18,14 +18,7 @@ from tideover.models.schema import HEADLINE, LOSSY, named
 from tideover.reports import wording
 from tideover.reports.columns import conform
 from tideover.reports.formatting import capitalised, strategy_name
-from tideover.scenarios.statistics.intervals import (
-    Estimate,
-    Paired,
-    estimate,
-    of_replications,
-    paired,
-    paired_columns,
-)
+from tideover.scenarios.statistics.intervals import Estimate, Paired, estimate, of_replications, paired
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,9 +176,10 @@ def verdict(recoveries: pd.DataFrame, runs: pd.DataFrame) -> Verdict:
     outcomes = [outcome(name, recoveries, runs) for name in strategies]
     reference, (best, second, *_) = outcomes[0], sorted(outcomes, key=lambda one: one.rank)
     other = reference if best is not reference and reference.ran else second
-    pairs = [paired_columns(recoveries, name, strategies[0], COMPARED) for name in strategies[1:]]
+    pairs = [paired(recoveries, name, strategies[0], *COMPARED) for name in strategies[1:]]
     lossy = tuple(one.strategy for one in outcomes if LOSSY in one.endings)
-    pair = paired(recoveries, best.strategy, other.strategy, HEADLINE) if len(recoveries) else None
+
+    pair = paired(recoveries, best.strategy, other.strategy, HEADLINE)[0] if len(recoveries) else None
     text = _text("comparison", outcomes, best, other, pair, RESOURCES)
     return Verdict(text, strategies[0], best.strategy, tuple(pair for each in pairs for pair in each), lossy)
 

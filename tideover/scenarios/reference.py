@@ -17,17 +17,10 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from tideover.models.config import AppliedProfile, Scenario, Slo
+from tideover.models.job import components
 from tideover.models.job.arrivals import Periodic
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.components import (
-    BoltConfig,
-    Links,
-    MachineType,
-    QueueSettings,
-    Run,
-    SpoutConfig,
-    Store,
-)
+from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
 from tideover.models.schema import RECORD, ROWS, SHARED_RECORD, TABLES
 from tideover.scenarios import plugins, profiles
 from tideover.scenarios.loader import TOP
@@ -124,7 +117,7 @@ def closed(properties: Schema, required: Iterable[str]) -> Schema:
 def part_schemas(*more: type[Part]) -> dict[type[Part], Schema]:
     """The schema of every part of scenarios, and of ``more``: a mapping with its keys, without its kind."""
     plugins.load_installed()
-    parts: list[type[Part]] = [SpoutConfig, BoltConfig, MachineType, Hosts, Links, Store, Run]
+    parts: list[type[Part]] = [SpoutConfig, BoltConfig, components.MachineType, Hosts, Links, Store, Run]
     parts += [AppliedProfile, Scenario, Slo, *more]
     parts += [part for registry in REGISTRIES.values() for _, part in registry.items()]
     refs, whole = models_json_schema([(part, "validation") for part in parts], schema_generator=_Keys)
@@ -257,7 +250,7 @@ def markdown() -> str:
     """The whole reference."""
     from jinja2 import Environment, StrictUndefined
 
-    parts = part_schemas(_EveryFault, QueueSettings)
+    parts = part_schemas(_EveryFault, components.QueueSettings)
     environment = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
     template = environment.from_string(
         files("tideover.scenarios").joinpath("reference.md.j2").read_text("utf-8")

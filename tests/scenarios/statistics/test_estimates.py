@@ -13,7 +13,6 @@ from tideover.scenarios.statistics.intervals import (
     AT_95,
     estimate,
     paired,
-    paired_columns,
     paired_in_groups,
     quantile_interval,
     t_quantile,
@@ -73,8 +72,8 @@ def frame(values: dict[str, list[float]]) -> pd.DataFrame:
 
 def test_swapping_the_strategies_swaps_the_sign():
     data = frame({"rsm": list(DRAWS * 0), "source_replay": list(DRAWS)})
-    there = paired(data, "rsm", "source_replay", TIME).difference
-    back = paired(data, "source_replay", "rsm", TIME).difference
+    there = paired(data, "rsm", "source_replay", TIME)[0].difference
+    back = paired(data, "source_replay", "rsm", TIME)[0].difference
     assert there.mean == -back.mean
     assert there.t == (-back.t[1], -back.t[0])
     assert there.bootstrap == (-back.bootstrap[1], -back.bootstrap[0])
@@ -82,7 +81,7 @@ def test_swapping_the_strategies_swaps_the_sign():
 
 def test_pairs_remove_the_luck_that_both_share():
     data = frame({"rsm": list(DRAWS - 57.8), "source_replay": list(DRAWS)})
-    found = paired(data, "rsm", "source_replay", TIME).difference
+    found = paired(data, "rsm", "source_replay", TIME)[0].difference
     assert found.mean == pytest.approx(-57.8)
     assert found.std == pytest.approx(0.0, abs=1e-9)
 
@@ -90,21 +89,21 @@ def test_pairs_remove_the_luck_that_both_share():
 def test_the_order_of_rows_does_not_matter():
     data = frame({"rsm": list(DRAWS * 0.01), "source_replay": list(DRAWS)})
     shuffled = data.sample(frac=1, random_state=3)
-    pair = paired(data, "rsm", "source_replay", TIME)
-    assert paired(shuffled, "rsm", "source_replay", TIME) == pair
+    pair = paired(data, "rsm", "source_replay", TIME)[0]
+    assert paired(shuffled, "rsm", "source_replay", TIME)[0] == pair
 
 
 def test_several_failures_of_a_replication_make_one_pair():
     first = frame({"rsm": [1.0, 2.0], "none": [3.0, 5.0]})
     later = frame({"rsm": [2.0, 2.0], "none": [4.0, 7.0]}).assign(failed_at_s=105.0)
     data = pd.concat([first, later])
-    found = paired(data, "rsm", "none", TIME).difference
+    found = paired(data, "rsm", "none", TIME)[0].difference
     assert (found.n, found.mean) == (2, pytest.approx((-2.0 - 4.0) / 2))
 
 
 def test_what_has_no_partner_is_counted_and_left_out():
     data = frame({"rsm": [1.0, 1.0, 1.0], "none": [2.0, 2.0]})
-    found = paired(data, "rsm", "none", TIME)
+    found = paired(data, "rsm", "none", TIME)[0]
     assert (found.difference.n, found.unmatched) == (2, 1)
 
 
@@ -125,17 +124,19 @@ def swept(n: int = 12) -> pd.DataFrame:
 
 def test_pairs_of_any_factor_share_all_others():
     """Both rates make pairs: half of the replications differ by 4 s, half by 9 s."""
-    found = paired(swept(), 2, 1, TIME, key=INTERVAL)
+    found = paired(swept(), 2, 1, TIME, key=INTERVAL)[0]
     assert (found.difference.n, found.unmatched, found.difference.mean) == (24, 0, pytest.approx(6.5))
-    back = paired(swept(), 1, 2, TIME, key=INTERVAL).difference
+    back = paired(swept(), 1, 2, TIME, key=INTERVAL)[0].difference
     assert back.t == (-found.difference.t[1], -found.difference.t[0])
     alone = swept().query(f"`{RATE}` == '50/s'")  # the high rate: 9 s apart
-    assert paired(alone, 2, 1, TIME, key=INTERVAL).difference.mean == pytest.approx(9)
-    assert paired(swept(), "50/s", "5/s", TIME, key=RATE).difference.mean == pytest.approx(22.5)
+    assert paired(alone, 2, 1, TIME, key=INTERVAL)[0].difference.mean == pytest.approx(9)
+    assert paired(swept(), "50/s", "5/s", TIME, key=RATE)[0].difference.mean == pytest.approx(22.5)
 
 
 def test_without_the_bootstrap_the_rest_is_the_same():
-    one, other = (paired(swept(), 2, 1, TIME, key=INTERVAL, resample=way).difference for way in (True, False))
+    one, other = (
+        paired(swept(), 2, 1, TIME, key=INTERVAL, resample=way)[0].difference for way in (True, False)
+    )
     assert (one.t, one.mean, other.bootstrap) == (other.t, other.mean, None)
 
 
@@ -160,7 +161,7 @@ def test_many_groups_at_once_are_each_by_itself(pair):
     """The same figures to the last bit as ``paired`` has of the rows of each group."""
     every = grouped(20)
     found = paired_in_groups(every, *pair, "x", "group", key="strategy")
-    alone = {number: paired(rows, *pair, "x", resample=False) for number, rows in every.groupby("group")}
+    alone = {number: paired(rows, *pair, "x", resample=False)[0] for number, rows in every.groupby("group")}
     assert found == alone
     assert {one.difference.undefined > 0 for one in found.values()} == {True, False}
     assert found[19].unmatched > 0
@@ -191,8 +192,8 @@ def test_columns_that_are_matched_together_come_out_as_each_alone():
     data["catch_up_s"] = [2.0, 3.0, np.nan, 1.0, 2.5, 1.0, 4.0, np.nan]
     columns = [TIME, "catch_up_s"]
     for first, second in (("rsm", "none"), ("none", "rsm")):
-        together = paired_columns(data, first, second, columns)
-        assert together == [paired(data, first, second, column) for column in columns]
+        together = paired(data, first, second, *columns)
+        assert together == [paired(data, first, second, column)[0] for column in columns]
         assert [pair.difference.undefined for pair in together] == [1, 2]
 
 

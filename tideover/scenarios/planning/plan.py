@@ -23,20 +23,8 @@ from tideover.models.schema import HEADLINE, TABLES, conform, counted
 from tideover.scenarios.loader import Scenario
 from tideover.scenarios.part_builder import to_data
 from tideover.scenarios.planning import checkpoint_interval as formulas
-from tideover.scenarios.planning.search import (
-    ASK,
-    Ask,
-    Candidate,
-    Evaluator,
-    Racing,
-    Search,
-    Session,
-    Tables,
-    best_of,
-    contends,
-    margin,
-    tables,
-)
+from tideover.scenarios.planning import search as searches
+from tideover.scenarios.planning.search import Ask, Candidate, Evaluator, Racing, Search, Session, Tables
 from tideover.scenarios.planning.spec import Space, Spec
 from tideover.scenarios.saturation import scales
 from tideover.scenarios.spark.settings import Place
@@ -121,7 +109,7 @@ class Plan:
     @cached_property
     def best(self) -> Candidate | None:
         """The cheapest on which all objectives hold, with all replications; None: nothing is feasible."""
-        return best_of(self.found)
+        return searches.best_of(self.found)
 
     @cached_property
     def nearest(self) -> Candidate | None:
@@ -152,7 +140,7 @@ class Plan:
     def undecided(self) -> list[Candidate]:
         """Those that may be better than the optimum all the same, and were not run so often that it shows."""
         few = (one for one in self.found if one is not self.best and one.n < self.spec.effort.most)
-        return [one for one in few if contends(one, self.best, self.spec.wanted.level)]
+        return [one for one in few if searches.contends(one, self.best, self.spec.wanted.level)]
 
     @cached_property
     def binding(self) -> Binding | None:
@@ -160,11 +148,11 @@ class Plan:
         at = self.nearest
         if at is None or not at.judgements:
             return None
-        least = min(at.judgements, key=margin)
+        least = min(at.judgements, key=searches.margin)
         cheaper = [one for one in self.found if self.best and one.cost < self.best.cost]
         cheaper.sort(key=lambda one: -one.cost)
         return Binding(
-            least.objective.text, margin(least), tuple((one, tuple(one.missed)) for one in cheaper)
+            least.objective.text, searches.margin(least), tuple((one, tuple(one.missed)) for one in cheaper)
         )
 
     @cached_property
@@ -329,7 +317,7 @@ class Forecast:
 
 def forecast(spec: Spec) -> Forecast:
     """Without any run."""
-    session = Session(spec.space, spec.wanted, lambda asks: tables([], []))  # nothing is run
+    session = Session(spec.space, spec.wanted, lambda asks: searches.tables([], []))  # nothing is run
     most = spec.space.total * spec.effort.most
     search = Racing(spec, session)
     coarse = search.waiting
@@ -371,10 +359,9 @@ def kept(space: Space, out: str | os.PathLike[str] | None, where: Place, say: Sa
             found = sweep.runs_of(points, [(ask.first, ask.last + 1) for ask in asks], doer, tell)
             if planned:
                 before += sum(ask.runs for ask in asks)
-            frames = {name: rows.tidy(found, name, {}).to_pandas() for name in ("runs", "recoveries")}
-            return Tables(
-                *(conform(f.rename(columns={"point": ASK}), TABLES[name]) for name, f in frames.items())
-            )
+            renamed = {"point": searches.ASK}
+            frames = {n: rows.tidy(found, n, {}).to_pandas().rename(columns=renamed) for n in Tables._fields}
+            return Tables(*(conform(frame, TABLES[name]) for name, frame in frames.items()))
 
         yield evaluate
 
@@ -423,7 +410,7 @@ def plan(
             if found.nearest is not before:
                 before = found.nearest
                 answered(found)
-        return result(*_headroom(spec, session, best_of(session.candidates)))
+        return result(*_headroom(spec, session, searches.best_of(session.candidates)))
     except KeyboardInterrupt:
         raise Interrupted(result(None, "the search was ended early", whole=False)) from None
 

@@ -247,15 +247,9 @@ class Paired:
 
 
 def paired(
-    frame: pd.DataFrame,
-    first: Any,
-    second: Any,
-    column: str,
-    *,
-    key: str = STRATEGY,
-    resample: bool = True,
-) -> Paired:
-    """Compare ``column`` in ``recoveries`` or ``runs`` with two values of the factor ``key``.
+    frame: pd.DataFrame, first: Any, second: Any, *columns: str, key: str = STRATEGY, resample: bool = True
+) -> list[Paired]:
+    """Compare columns of ``recoveries`` or ``runs`` with two values of the factor ``key``.
 
     ``key``: the column that has them: a swept key, or the strategy. Rows match by seed, replication, all
     other swept columns (for the strategy: those that are not of one strategy alone, ``strategy.…``), and (in
@@ -264,21 +258,8 @@ def paired(
     with the values in one order, so that swapping them only swaps the sign. ``resample``: find the bootstrap
     interval, too.
     """
-    return paired_columns(frame, first, second, [column], key=key, resample=resample)[0]
-
-
-def paired_columns(
-    frame: pd.DataFrame,
-    first: Any,
-    second: Any,
-    columns: Sequence[str],
-    *,
-    key: str = STRATEGY,
-    resample: bool = True,
-) -> list[Paired]:
-    """The same for several columns, whose rows are matched once."""
     if str(first) > str(second):
-        found = paired_columns(frame, second, first, columns, key=key, resample=resample)
+        found = paired(frame, second, first, *columns, key=key, resample=resample)
         return [pair.mirrored() for pair in found]
     matched, every, means = _matched(frame, first, second, columns, key)
     return [
