@@ -55,9 +55,8 @@ def _options(owner: Any, parameters: Iterable[Parameter]) -> list[Parameter]:
     """The parameters, those that are plain as the options that the docstring of ``owner`` describes."""
     described, made = SHARED | _described(owner)[1], list[Parameter]()
     for one in parameters:
-        kind, *more = (
-            get_args(one.annotation) if get_origin(one.annotation) is Annotated else [one.annotation]
-        )
+        of = one.annotation
+        kind, *more = get_args(of) if get_origin(of) is Annotated else [of]
         if (name := one.name.rstrip("_")) in described:
             written, metavar, meaning = described[name]
             option = typer.Option(written, metavar=metavar, help=meaning, **(more[0] if more else {}))

@@ -17,6 +17,7 @@ import typer
 
 from tideover import __version__
 from tideover.cli.output import PRINT, Bar, Printed, print_json, show
+from tideover.scenarios.spark import settings
 
 PACKAGES = ("cffi", "numpy", "pandas", "pyarrow", "pydantic", "seaborn", "simpy")
 CONNECT = ("grpcio", "grpcio-status", "googleapis-common-protos", "zstandard")
@@ -39,10 +40,8 @@ def doctor(results: Printed = PRINT, no_spark: bool = False) -> None:
 
     --no-spark: Do not try to start Spark.
     """
-    from tideover.scenarios.spark.settings import has_spark
-
     steps: list[Callable[[], Iterator[Check]]] = [_software, _machine, _data_plane, _engine]
-    if has_spark():
+    if settings.has_spark():
         steps += [_for_spark, *([] if no_spark else [_spark])]
     checks: list[Check] = []
     with Bar("checking") as bar:
@@ -69,18 +68,16 @@ def doctor(results: Printed = PRINT, no_spark: bool = False) -> None:
 
 
 def _software() -> Iterator[Check]:
-    from tideover.scenarios.spark.settings import ABSENT, has_spark
-
     yield Check("tideover", True, __version__)
     found = f"{platform.python_version()} ({sys.executable})"
     yield Check("Python", sys.version_info >= (3, 11), found, "Install Python 3.11 or newer.")
-    if not has_spark():
-        yield Check("Spark", None, f"only sweeps, plans and calibration use it: {ABSENT}")
-    for package in (*PACKAGES, *(["pyspark"] if has_spark() else [])):
+    if not settings.has_spark():
+        yield Check("Spark", None, f"only sweeps, plans and calibration use it: {settings.ABSENT}")
+    for package in (*PACKAGES, *(["pyspark"] if settings.has_spark() else [])):
         version = _version(package)
         if version is None:
             yield Check(package, False, "is missing", f"pip install {package}")
-        elif package == "pandas" and has_spark() and int(version.split(".")[0]) >= 3:
+        elif package == "pandas" and settings.has_spark() and int(version.split(".")[0]) >= 3:
             yield Check(package, False, version, 'PySpark needs an older one: pip install "pandas<3"')
         else:
             yield Check(package, True, version)
@@ -96,13 +93,11 @@ def _version(package: str) -> str | None:
 def _machine() -> Iterator[Check]:
     import psutil
 
-    from tideover.scenarios.spark.settings import has_spark
-
     yield Check("system", None, platform.platform())
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     yield Check("cores", None, str(cores))
     memory = psutil.virtual_memory().available
-    enough = memory >= LEAST_MEMORY or (False if has_spark() else None)
+    enough = memory >= LEAST_MEMORY or (False if settings.has_spark() else None)
     mend = "Simulations are fine, but Spark may not start: close other programs, or use --no-spark."
     yield Check("memory", enough, f"{memory / 2**30:.1f} GiB free", mend)
 
@@ -152,19 +147,15 @@ def _for_spark() -> Iterator[Check]:
 
 
 def _spark() -> Iterator[Check]:
-    from tideover.scenarios.spark.settings import LOCAL
-
     begun = time.perf_counter()
     try:
         from tideover.scenarios.spark.session import spark_session
 
-        with spark_session(LOCAL) as spark:
+        with spark_session(settings.LOCAL) as spark:
             counted = spark.range(0, 1000, 1, 2).count()
         assert counted == 1000
     except Exception as error:
-        mend = (
-            "Mend Java first, if it is said to be missing above; without Spark, sweeps run with --no-spark."
-        )
+        mend = "Mend Java first, if it is missing above; without Spark, sweeps run with --no-spark."
         yield Check("Spark", False, " ".join(str(error).split())[:400], mend)
         return
     yield Check("Spark", True, f"started and counted in {time.perf_counter() - begun:.1f} s")

@@ -80,9 +80,7 @@ def _export(world: World, file: Path, grid: list[str], strategies: str | None) -
 
     output.may_write(file, "--export", server.MARK, "a page that tideover exported")
     about = world.described()
-    kinds = (
-        [kind.strip() for kind in strategies.split(",")] if strategies else [about["first"], about["second"]]
-    )
+    kinds = [k.strip() for k in strategies.split(",")] if strategies else [about["first"], about["second"]]
     for kind in kinds:
         if kind not in world.every.kinds:
             raise BadInput(f"--strategies: {kind!r} does not go with it; {', '.join(world.every.kinds)} do")

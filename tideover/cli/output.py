@@ -141,7 +141,6 @@ def json_text(value: Any) -> str:
 
 
 def print_json(value: Any) -> None:
-    """One JSON value on standard output."""
     try:
         print_text(json_text(value))
     except BrokenPipeError:
@@ -175,12 +174,10 @@ def _plain(value: Any) -> Any:
 
 
 def warn(texts: Iterable[str]) -> None:
-    """Warnings on standard error."""
     sys.stderr.writelines(f"Warning: {text}\n" for text in texts)
 
 
 def note(texts: Iterable[str]) -> None:
-    """Remarks on what was asked, on standard error."""
     sys.stderr.writelines(f"Note: {text}\n" for text in texts)
 
 
@@ -199,6 +196,7 @@ def announce(scenarios: Iterable[Scenario]) -> set[str]:
     done = sum((effort(one) * one.run.replications for one in asked), Effort())
     if done.seconds * slowness() >= LONG_S:
         from tideover.models.coarsening import counting
+        from tideover.reports.formatting import in_words
 
         lasts = in_words(done.seconds * slowness())
         what = (
@@ -209,19 +207,6 @@ def announce(scenarios: Iterable[Scenario]) -> set[str]:
             what += "; run.lump_rate lets one simulated tuple stand for several"
         note([f"this takes about {lasts} on one core, give or take a factor of two: {what}"])
     return set(over)
-
-
-def in_words(seconds: float) -> str:
-    """A time as a note has it.
-
-    >>> in_words(0.234), in_words(66.0), in_words(120.0), in_words(7200.0)
-    ('0.23 seconds', '66 seconds', '2 minutes', '2.0 hours')
-    """
-    if seconds < 9.5:
-        return f"{seconds:.2g} seconds"
-    if seconds < 119.5:
-        return f"{seconds:.0f} seconds"
-    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 def may_write(path: Path, option: str, ours: bytes | Callable[[Path], bool], what: str) -> None:

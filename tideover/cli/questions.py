@@ -9,6 +9,8 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -170,6 +172,11 @@ def check(
         raise typer.Exit(1)
 
 
+def _reports(name: str) -> ModuleType:
+    """Imported where something is shown: `--json` need not wait for it."""
+    return import_module(f"tideover.reports.{name}")
+
+
 LEAST_STEP = "1 min"
 
 
@@ -210,18 +217,13 @@ def hours(
     with Bar() as bar:
         answers = api.hours(found, times, report=bar)
 
-    def reports() -> ModuleType:
-        from tideover.reports import hours
-
-        return hours
-
     results.answer(
         answers.to_dict(),
-        lambda: reports().view(answers),
-        lambda: reports().page(answers),
+        lambda: _reports("hours").view(answers),
+        lambda: _reports("hours").page(answers),
         warnings=answers.warnings,
-        tables=lambda: reports().tables(answers),
-        parameters=reports().PARAMETERS if results.out is not None else None,
+        tables=lambda: _reports("hours").tables(answers),
+        parameters=_reports("hours").PARAMETERS if results.out is not None else None,
     )
 
 
@@ -281,12 +283,7 @@ def _least_lost(
     find: Callable[[Bar], Any], runs: Sequence[Scenario], source: str, command: str, results: Results
 ) -> None:
     """Try all values, and show the time that is lost at each."""
-
-    def shown() -> ModuleType:
-        from tideover.reports import lost_time
-
-        return lost_time
-
+    shown = partial(_reports, "lost_time")
     results.prepare(command)
     output.announce(runs)
     with Bar() as bar:
@@ -296,7 +293,6 @@ def _least_lost(
 
 
 def _durations(option: str, text: str | None) -> list[int] | None:
-    """The times that an option lists (ns)."""
     if text is None:
         return None
     parts = [part.strip() for part in text.split(",") if part.strip()]

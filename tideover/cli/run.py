@@ -63,13 +63,14 @@ def checked_diagram(
 
 def announce(asked: Sequence[config.Scenario]) -> None:
     """Say on standard error how many rates will be tried, and how long that takes, if it takes long."""
+    from tideover.reports.formatting import in_words
     from tideover.scenarios.saturation import expected
 
     each = [expected(one) for one in asked]
     lasts = sum(seconds for _, seconds in each)
     if lasts >= LONG_S:
         tries = f"about {each[0][0]} rates are tried{' under each strategy' if len(each) > 1 else ''}"
-        output.note([f"{tries}; that takes about {output.in_words(lasts)}, give or take a factor of three"])
+        output.note([f"{tries}; that takes about {in_words(lasts)}, give or take a factor of three"])
 
 
 def _saturate(asked: Sequence[config.Scenario], results: Results, command: str) -> None:
@@ -224,7 +225,6 @@ def _events(replication: Replication) -> list[tuple[int, str]]:
 
 
 def _find_warmup(source: str, settings: list[str] | None, as_json: bool) -> None:
-    """Say when the scenario has settled."""
     from tideover import api
     from tideover.scenarios.statistics.warm_up import settling
 

@@ -59,7 +59,6 @@ def simulated(
 
 
 def page_of(found: Sweep, sensitivities: pd.DataFrame | None = None) -> Page:
-    """The page of a sweep, from its summary."""
     from tideover.reports.sweeps.page import sweep_page
     from tideover.reports.sweeps.points import points
     from tideover.reports.tables import point_record
@@ -197,7 +196,6 @@ def _sensitivities(found: Sweep, spec: str, settings: Texts) -> pd.DataFrame | N
 
 
 def _forecast(recipe: Recipe, place: Path, retry_failed: bool, as_json: bool) -> None:
-    """What would be done."""
     from dataclasses import asdict
 
     from tideover.reports.sweeps.page import forecast_view
@@ -271,7 +269,7 @@ def plan(
 
 
 def _count(asked: Spec, as_json: bool) -> None:
-    """What would be tried, and how long that takes."""
+    from tideover.reports.formatting import in_words
     from tideover.scenarios.planning.plan import forecast
 
     found = forecast(asked)
@@ -288,10 +286,10 @@ def _count(asked: Spec, as_json: bool) -> None:
         said += "None of those that were looked at can be built."
     else:
         cores = os.cpu_count() or 1
-        each, whole = output.in_words(found.run_s), output.in_words(found.core_s)
+        each, whole = in_words(found.run_s), in_words(found.core_s)
         said += (
-            f"The whole takes about {whole} of one core, {output.in_words(found.core_s / cores)} with the "
+            f"The whole takes about {whole} of one core, {in_words(found.core_s / cores)} with the "
             f"{cores} of this machine, give or take a factor of two ({each} a run); what is best so far is "
-            f"said from {output.in_words(found.first_s / cores)} on. Starting Spark comes on top."
+            f"said from {in_words(found.first_s / cores)} on. Starting Spark comes on top."
         )
     output.show(Text(said))

@@ -80,13 +80,11 @@ def phase_one() -> Iterator[Figure]:
                 f"{1000 * row['replay_cost_s']:g} ms" if row["strategy"] == "rsm" else UNDEFINED,
                 "no end" if row["queue_length"] is None else f"{row['queue_length']:,}",
             )
-            until = row["replayed_until_s"]
+            until = np.nan if row["replayed_until_s"] is None else row["replayed_until_s"]
             usual = row["strategy"] == "source_replay" or row["replay_cost_s"] == _REPLAY_COST_S
             if usual and of not in done:  # what a replay costs is of no account under source replay
                 done.add(of)
-                yield judged(
-                    of, "s", row["published_s"], np.nan if until is None else until, "two timeouts", 60.0
-                )
+                yield judged(of, "s", row["published_s"], until, "two timeouts", 60.0)
 
 
 _LOG_MS = 1.0
@@ -252,9 +250,8 @@ def judged(
     it.
     """
     near = abs(simulated / measured - 1) <= TOLERANCE
-    return Figure(
-        of, unit, measured, simulated, FAILED if not near else CHOSEN if chosen else PREDICTED, law, says
-    )
+    verdict = FAILED if not near else CHOSEN if chosen else PREDICTED
+    return Figure(of, unit, measured, simulated, verdict, law, says)
 
 
 # Measurements that are not part of the package: each is left out in turn, and predicted.

@@ -5,7 +5,6 @@ Called by `tideover audit`; what is tried, and what counts as harm, is in `tideo
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Literal
@@ -183,7 +182,7 @@ def audits_page(audits: Sequence[Audit]) -> Page:
         verdict=verdicts(audits),
         setup=(("Faults", ", ".join(dict.fromkeys(kind for audit in audits for kind in audit.kinds))),),
         sections=(Section("Answer", "answer", tables=(overview(audits),)), *examples),
-        scenarios=tuple((kind, _json(audit)) for kind, audit in zip(kinds, audits, strict=True)),
+        scenarios=tuple((kind, to_data(audit.scenario)) for kind, audit in zip(kinds, audits, strict=True)),
         glossary={},
     )
 
@@ -200,10 +199,6 @@ def audit_page(audit: Audit) -> Page:
         verdict=verdict(audit),
         setup=(("Faults", ", ".join(audit.kinds)), ("Claimed", audit.claimed), ("Observed", audit.observed)),
         sections=(answer, *examples),
-        scenarios=((audit.scenario.name, _json(audit)),),
+        scenarios=((audit.scenario.name, to_data(audit.scenario)),),
         glossary={},
     )
-
-
-def _json(audit: Audit) -> str:
-    return json.dumps(to_data(audit.scenario), indent=2, ensure_ascii=False)

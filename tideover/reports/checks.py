@@ -22,7 +22,6 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def table(check: Check) -> Table:
-    """A row for each objective; its notes below."""
     rows = tuple(
         (name(one), value(one), interval(one), limit(one), verdict(one, check.strict))
         for one in check.judgements

@@ -131,6 +131,19 @@ def plain(value: float) -> str:
     return f"{value:g}"
 
 
+def in_words(seconds: float) -> str:
+    """A time as it is spoken.
+
+    >>> in_words(0.234), in_words(66.0), in_words(120.0), in_words(7200.0)
+    ('0.23 seconds', '66 seconds', '2 minutes', '2.0 hours')
+    """
+    if seconds < 9.5:
+        return f"{seconds:.2g} seconds"
+    if seconds < 119.5:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+
+
 def capitalised(sentence: str) -> str:
     """The sentence with a capital letter; unlike ``str.capitalize`` it leaves the rest as it is."""
     return sentence[:1].upper() + sentence[1:]

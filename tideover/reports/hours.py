@@ -6,8 +6,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import pandas as pd
 from rich.console import Group
 from rich.text import Text
 
@@ -19,14 +18,9 @@ from tideover.reports.formatting import capitalised, number, strategy_name, with
 from tideover.reports.html import Page, Picture, Section, page_of_scenarios
 from tideover.reports.tables import Notes, Table
 from tideover.reports.terminal import render, warnings_view
-from tideover.scenarios.hours import MEASURES
+from tideover.scenarios.hours import MEASURES, Hours
+from tideover.scenarios.statistics.intervals import Estimate
 from tideover.sim.registry import kind_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from tideover.scenarios.hours import Hours
-    from tideover.scenarios.statistics.intervals import Estimate
 
 KEY = "run.fails_at"
 PARAMETERS = {KEY: "h"}
@@ -114,8 +108,6 @@ def page(found: Hours) -> Page:
 
 def tables(found: Hours) -> dict[str, pd.DataFrame]:
     """The tables of all hours: ``point``, ``run.fails_at`` (h), then the columns of ``run``."""
-    import pandas as pd
-
     joined = {}
     for name in ("recoveries", "runs"):
         parts = []

@@ -11,21 +11,17 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from functools import cache, partial
+from typing import Any
 
 from tideover import __version__
+from tideover.models.config import Scenario
 from tideover.models.schema import TABLES, Column
+from tideover.reports import wording
 from tideover.reports.formatting import UNDEFINED, number, size, strategy_name
 from tideover.reports.tables import Table
 from tideover.scenarios.part_builder import to_data
 from tideover.sim.registry import kind_of
-
-if TYPE_CHECKING:
-    from jinja2 import Template
-
-    from tideover.models.config import Scenario
 
 
 @dataclass(frozen=True)
@@ -94,7 +90,7 @@ class Page:
     setup_title: str = "What was asked"
     scenarios_title: str = "The whole scenario"
     warnings: tuple[str, ...] = ()
-    scenarios: tuple[tuple[str, str], ...] = ()
+    scenarios: tuple[tuple[str, Any], ...] = ()
     glossary: Mapping[str, tuple[Column, ...]] = field(default_factory=lambda: TABLES)
     tables_said: str = (
         "The Parquet files beside this page hold these columns, each with its unit and meaning."
@@ -109,12 +105,11 @@ def page_of_scenarios(
     """
     first = scenarios[0]
     labels = {"Scenario": first.name, "Description": first.description, **setup}
-    shown = [(strategy_name(kind_of(one.strategy)), to_data(one)) for one in scenarios]
     return Page(
         title=first.name,
         setup=tuple((label, text) for label, text in labels.items() if text),
         sections=sections,
-        scenarios=tuple((name, json.dumps(data, indent=2, ensure_ascii=False)) for name, data in shown),
+        scenarios=tuple((strategy_name(kind_of(one.strategy)), to_data(one)) for one in scenarios),
         **given,
     )
 
@@ -123,22 +118,16 @@ def render(page: Page) -> str:
     """The page as HTML. Equal pages give equal bytes: no date, no random id. It may run the script of its
     long table, if it has one, and no other.
     """
-    script = _file("grid.js") if any(section.grid for section in page.sections) else ""
+    script = wording.read("grid.js") if any(section.grid for section in page.sections) else ""
     hashed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     allowed = f"sha256-{hashed}" if script else ""
     return _template().render(page=page, version=__version__, script=script, allowed=allowed)
 
 
-def _file(name: str) -> str:
-    return files("tideover.reports").joinpath("templates", name).read_text(encoding="utf-8")
-
-
 @cache
-def _template() -> Template:
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
-    return environment.from_string(_file("report.html.j2"))
+def _template() -> Any:
+    filters = {"as_json": partial(json.dumps, indent=2, ensure_ascii=False)}
+    return wording.template("report.html.j2", filters, autoescape=True, keep_trailing_newline=True)
 
 
 MOST_PLAIN = 200

@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+import pandas as pd
 from rich.console import Group
 from rich.text import Text
 
@@ -28,9 +29,6 @@ from tideover.scenarios.lost_time.interval import BestInterval
 from tideover.scenarios.statistics.availability import CROWDED
 from tideover.sim.registry import kind_of
 from tideover.sim.units import DAY, S, format_duration
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Found = BestInterval | BestTimeout
 _DAY_S = DAY / S
@@ -127,7 +125,7 @@ def _of_interval(found: BestInterval, source: str) -> _Shown:
         (_intervals(found), _formulas(found)),
         parts,
         marks,
-        _frame(rows),
+        pd.DataFrame(rows),
         f"tideover run {source} --set {found.key}={then.replace(' ', '')}",
     )
 
@@ -212,7 +210,7 @@ def _of_timeout(found: BestTimeout, source: str) -> _Shown:
         (_timeouts(found),),
         {"failures": "failures", "false": "false restarts"},
         {"now": found.own / S},
-        _frame(rows),
+        pd.DataFrame(rows),
         f"tideover run {source} --set detector.timeout={format_duration(best).replace(' ', '')}",
     )
 
@@ -315,9 +313,3 @@ def _row(point: Point) -> dict[str, float | None]:
     ends = {"lost": one.mean, "low": low, "high": high}
     daily = {key: None if end is None else end * _DAY_S for key, end in ends.items()}
     return {"value_s": point.value / S} | daily
-
-
-def _frame(rows: list[dict[str, float | None]]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(rows)

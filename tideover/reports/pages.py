@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from tideover.models.accounts.trace import Stretch
 from tideover.models.evaluation.bottleneck import Load
+from tideover.models.results import Result
 from tideover.models.schema import HEADLINE
 from tideover.models.simulation import Replication, watch
 from tideover.reports import figures, tables, wording
@@ -37,11 +40,6 @@ from tideover.reports.sweeps.points import points, points_table
 from tideover.reports.tables import Record, collected_warnings, point_record, scenario_name, setup
 from tideover.scenarios.sweeps.rows import summarise
 from tideover.sim.units import S, parse_duration
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from tideover.models.results import Result
 
 
 # The space-time diagram of a run.
@@ -130,8 +128,6 @@ def at_capacity(loads: Sequence[Load], strategy: str, rate: str, racks: int) -> 
     """Who runs where and how busy all is at the greatest ``rate`` (in words) that is sustained under a
     strategy; none where tasks share nothing.
     """
-    import pandas as pd
-
     if all(load.kind == "task" for load in loads):
         return ()
     rows = [{"begin_s": 0.0, "end_s": 1.0, "resource": load.name, **load._asdict()} for load in loads]
@@ -252,8 +248,6 @@ def _details(records: Sequence[Record]) -> Section:
 
 
 def join(results: Iterable[Result], table: str) -> pd.DataFrame:
-    import pandas as pd
-
     frames = [conform(table, getattr(result, table)) for result in results]
     filled = [frame for frame in frames if len(frame)]
     return pd.concat(filled, ignore_index=True) if filled else frames[0]
@@ -262,11 +256,11 @@ def join(results: Iterable[Result], table: str) -> pd.DataFrame:
 def _page(
     kind: str, verdict: str, records: Sequence[Record], *sections: Section, warnings: Sequence[str] = ()
 ) -> Page:
-    shown: dict[str, str] = {}
+    shown: dict[str, tuple[str, Any]] = {}  # each once
     for record in records:
-        text = json.dumps(record["scenario"], indent=2, ensure_ascii=False)
         point = f"point {record['point']}: " if "point" in record else ""
-        shown.setdefault(text, point + strategy_name(record["strategy"]))
+        label, data = point + strategy_name(record["strategy"]), record["scenario"]
+        shown.setdefault(json.dumps(data), (label, data))
     return Page(
         title=", ".join(dict.fromkeys(scenario_name(record) for record in records)),
         kind=kind,
@@ -274,7 +268,7 @@ def _page(
         setup=tuple(setup(records)),
         sections=sections,
         warnings=tuple(dict.fromkeys([*collected_warnings(records), *warnings])),
-        scenarios=tuple((label, text) for text, label in shown.items()),
+        scenarios=tuple(shown.values()),
     )
 
 

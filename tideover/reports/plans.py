@@ -11,9 +11,10 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from rich.console import Group
 from rich.text import Text
 
@@ -34,9 +35,6 @@ from tideover.scenarios.planning.search import PARTS, Candidate
 from tideover.scenarios.planning.spec import COUNT, TYPE
 from tideover.scenarios.sweeps.factors import as_text
 from tideover.sim.units import S
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 # A plan's answer in sentences and tables, for the terminal and for the page.
@@ -172,8 +170,6 @@ def drawn(plan: Plan) -> pd.DataFrame:
     """What the figures draw: a row for each candidate whose runs did not fail, the cheapest first;
     ``interval_s``: from one checkpoint's start to the next one's, NaN if there are none.
     """
-    import pandas as pd
-
     front = {id(one) for one in plan.front}
     rows = [
         {
@@ -252,14 +248,12 @@ def plan_view(plan: Plan) -> Group:
 
 
 def plan_page(plan: Plan) -> Page:
-    best = plan.nearest
-    spec = plan.spec
+    best, spec = plan.nearest, plan.spec
     setup = (
         ("Objectives", "; ".join(one.text for one in spec.wanted.objectives)),
         ("Candidates", f"{spec.space.total:,}"),
         ("Replications", f"{spec.effort.least} to {spec.effort.most} each"),
     )
-    scenario = "" if best is None else json.dumps(to_data(best.scenario), indent=2, ensure_ascii=False)
     return Page(
         title=spec.name,
         kind="the cheapest configuration that meets the objectives",
@@ -272,6 +266,6 @@ def plan_page(plan: Plan) -> Page:
             Section("Candidates", "candidates", tables=tuple(tables(plan)), grid=candidates_grid(plan)),
         ),
         scenarios_title="The optimum as a scenario" if plan.best else "The nearest as a scenario",
-        scenarios=() if best is None else ((spec.name, scenario),),
+        scenarios=() if best is None else ((spec.name, to_data(best.scenario)),),
         glossary={},
     )

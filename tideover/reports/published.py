@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from tideover.models.config import Scenario
 from tideover.models.evaluation.bottleneck import Load
@@ -28,9 +29,6 @@ from tideover.scenarios.statistics.intervals import Estimate, estimate
 from tideover.sim.histogram import merged
 from tideover.sim.registry import kind_of
 from tideover.sim.units import MS, parse_rate
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Row = dict[str, Any]
 
@@ -64,13 +62,10 @@ class Group:
         return f"{self.citation}, {self.where}"
 
     def frame(self) -> pd.DataFrame:
-        import pandas as pd
-
         return pd.DataFrame(self.rows, columns=[*self.keys, *self.values])
 
 
 def _read(*folder: str) -> dict[str, dict[str, Any]]:
-    """The TOML files of a folder, by name."""
     found = files("tideover.scenarios").joinpath("published", *folder).iterdir()
     named = {file.name.removesuffix(".toml"): file for file in found if file.name.endswith(".toml")}
     return {name: tomllib.loads(named[name].read_text(encoding="utf-8")) for name in sorted(named)}
@@ -78,7 +73,6 @@ def _read(*folder: str) -> dict[str, dict[str, Any]]:
 
 @cache
 def published() -> tuple[Group, ...]:
-    """Every published table that the package carries."""
     return tuple(
         Group(study, name, citation=tables["citation"], **given)
         for study, tables in _read().items()
@@ -112,23 +106,18 @@ SOURCE_REPLAY_TOLERANCE_S = 1.5
 
 @dataclass(frozen=True)
 class Range:
-    """Simulated values that agree with a published one; ``open_low``/``open_high``: the end does not belong
-    to it.
-    """
+    """Simulated values that agree with a published one; ``ends``: which of them belong to it, as ``[)``."""
 
     low: float
     high: float
-    open_low: bool
-    open_high: bool
+    ends: str
 
     def __contains__(self, value: float) -> bool:
-        above = value > self.low if self.open_low else value >= self.low
-        below = value < self.high if self.open_high else value <= self.high
-        return above and below
+        closed = [end for end, mark in zip((self.low, self.high), self.ends, strict=True) if mark in "[]"]
+        return self.low < value < self.high or value in closed
 
     def __str__(self) -> str:
-        left, right = "(" if self.open_low else "[", ")" if self.open_high else "]"
-        return f"{left}{self.low:g}, {self.high:g}{right}"
+        return f"{self.ends[0]}{self.low:g}, {self.high:g}{self.ends[1]}"
 
 
 def agreeing(published_s: float, resolution_s: float = 1.0) -> Range:
@@ -138,14 +127,14 @@ def agreeing(published_s: float, resolution_s: float = 1.0) -> Range:
     difference. 0 means [0, 1), 1 means (0, 2), 2 means (1, 3).
     """
     low = published_s - resolution_s
-    return Range(max(0.0, low), published_s + resolution_s, open_low=low >= 0, open_high=True)
+    return Range(max(0.0, low), published_s + resolution_s, "()" if low >= 0 else "[)")
 
 
 def required(strategy: str, published_s: float, resolution_s: float = 1.0) -> Range:
     """What the simulated recovery has to lie in: the log's resolution; for source replay 1.5 s around it."""
     if strategy == "source_replay":
         low, high = published_s - SOURCE_REPLAY_TOLERANCE_S, published_s + SOURCE_REPLAY_TOLERANCE_S
-        return Range(max(0.0, low), high, open_low=False, open_high=False)
+        return Range(max(0.0, low), high, "[]")
     return agreeing(published_s, resolution_s)
 
 
@@ -189,8 +178,6 @@ def pair_recoveries(recoveries: pd.DataFrame, table: Group | None = None) -> pd.
     simulated); ``n_within``: so many replications are. Cells of strategies that the study did not measure
     follow, with an undefined published figure.
     """
-    import pandas as pd
-
     table = table or group("stableford", "recovery")
     cells = {tuple(row[: len(table.keys)]): float(row[-1]) for row in table.rows}
     data = recoveries.assign(_uncut=uncut(recoveries), _logged=recoveries["state_recovery_s"].astype(float))

@@ -6,19 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tideover.models.job.cluster import Hosts
 from tideover.models.schema import LOSSY
 from tideover.reports.formatting import UNDEFINED, capitalised, number, strategy_name, with_ending
 from tideover.reports.html import Page, Picture, Section, page_of_scenarios
 from tideover.reports.tables import WITH_LOSS, Table
-from tideover.scenarios.statistics.availability import YEAR_S, Availability
+from tideover.scenarios.saturation import Probe, Saturation
+from tideover.scenarios.statistics.availability import YEAR_S, Availability, Dependability
 from tideover.sim.units import S, format_duration
-
-if TYPE_CHECKING:
-    from tideover.scenarios.saturation import Probe, Saturation
-    from tideover.scenarios.statistics.availability import Dependability
 
 
 def availability_table(found: Dependability) -> Table:

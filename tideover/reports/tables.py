@@ -18,14 +18,12 @@ from tideover.models.results import counted
 from tideover.models.schema import HEADLINE, LOSSY, OPEN, RECORD, TIMES, Column, block, measures, named
 from tideover.reports import formatting, wording
 from tideover.reports.formatting import UNDEFINED, amount, fixed, is_undefined, number, size, strategy_name
-from tideover.scenarios.statistics.intervals import Estimate, estimate, of_replications
+from tideover.scenarios.statistics.intervals import Estimate, Paired, estimate, of_replications
 from tideover.sim.faults import FAULTS
 from tideover.sim.units import S, parse_duration
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from tideover.scenarios.statistics.intervals import Paired
 
 Record = Mapping[str, Any]
 """A result as ``run --json`` prints it."""
@@ -180,9 +178,7 @@ def setup(results: Sequence[Record]) -> list[tuple[str, str]]:
         "Scenario": each(map(scenario_name, results)),
         "Description": each(one.get("description") for one in scenarios),
         "Components": each(" → ".join(map(str, topology)) for topology in topologies),
-        "Strategies" if len(results) > 1 else "Strategy": each(
-            strategy_name(result["strategy"]) for result in results
-        ),
+        "Strategies" if len(results) > 1 else "Strategy": each(strategy_name(r["strategy"]) for r in results),
         "Failures": "; ".join(failures[:MOST_NAMED]) + rest if failures else "none",
         "Simulated time": each(run.get("duration") for run in runs),
         "Replications": each(str(result["replications"]) for result in results),
@@ -220,9 +216,7 @@ def blocked_table(result: Record) -> Table:
         rows.append((task, *(f"{100 * part:.1f} %" for part in parts)))
     notes = ["Part of the time that each was up; blocked: a full queue further on kept it from doing more."]
     if len(blocked) > MOST_BLOCKED:
-        notes.append(
-            f"Of {len(blocked)} tasks the {MOST_BLOCKED} that are blocked most; tasks.parquet has all."
-        )
+        notes.append(f"Of {len(blocked)} tasks the {MOST_BLOCKED} most blocked; tasks.parquet has all.")
     title = f"Busy, blocked, idle: {strategy_name(result['strategy'])}"
     return Table(title, ("task", "busy", "blocked", "idle"), tuple(rows), tuple(notes))
 

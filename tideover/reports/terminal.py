@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from rich import box
 from rich.cells import cell_len
@@ -19,16 +18,13 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from tideover.reports import checks, rates, tables
-from tideover.reports.conclusions import of_record, run_sentence
+from tideover.reports.conclusions import Verdict, of_record, run_sentence
 from tideover.reports.formatting import filled
 from tideover.reports.html import Section
 from tideover.reports.tables import Record, Table, collected_warnings, headline
-
-if TYPE_CHECKING:
-    from tideover.reports.conclusions import Verdict
-    from tideover.scenarios.objectives.check import Check
-    from tideover.scenarios.saturation import Saturation
-    from tideover.scenarios.statistics.availability import Dependability
+from tideover.scenarios.objectives.check import Check
+from tideover.scenarios.saturation import Saturation
+from tideover.scenarios.statistics.availability import Dependability
 
 MOST_SIDE_BY_SIDE = 5
 """So many strategies fit into one table; more are shown in several tables, one below the other."""
@@ -85,12 +81,7 @@ _NOTHING = Section("")
 
 
 def reproduce_view(
-    answer: str,
-    shown: Iterable[Table],
-    source: str,
-    *,
-    why: Section = _NOTHING,
-    warnings: Sequence[str] = (),
+    answer: str, shown: Iterable[Table], source: str, *, why: Section = _NOTHING, warnings: Sequence[str] = ()
 ) -> Group:
     """The answer, published and simulated tables, and ``why`` they come to that, step by step."""
     steps: list[RenderableType] = [
@@ -226,7 +217,6 @@ def _block(
 
 
 def warnings_view(warnings: Iterable[str]) -> Group:
-    """Warnings, one a line; nothing if there are none."""
     return Group(*(Text(f"Warning: {text}", style="yellow") for text in warnings))
 
 

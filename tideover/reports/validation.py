@@ -202,12 +202,10 @@ tideover/scenarios/published and tideover/cli/validation.py. -->
 
 
 def markdown(studies: Sequence[Study]) -> str:
-    """The page as Markdown."""
     return "\n\n".join((_HEAD + answer(studies), _table(summary(studies)), *map(section, studies))) + "\n"
 
 
 def section(study: Study) -> str:
-    """One study of the page."""
     told = study.lacks or _table(study.table)
     findings = "\n".join(f"- {finding}" for finding in study.findings)
     return "\n\n".join((f"## {study.title}", f"{study.source}.", told, findings))
@@ -220,7 +218,6 @@ def _table(table: Table) -> str:
 
 
 def record(studies: Iterable[Study]) -> list[dict[str, Any]]:
-    """Every figure with its study, as plain data."""
     return [
         {"study": study.title, **asdict(figure), "verdict": figure.verdict, "error": figure.errors[0]}
         for study in studies

@@ -7,17 +7,18 @@ numbers are written by the functions of `formatting`, which the macros have as f
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tideover.models.results import counted
 from tideover.models.schema import LOSSY, OPEN
 from tideover.reports import formatting
 from tideover.scenarios.errors import listed
 
-if TYPE_CHECKING:
-    from jinja2.environment import TemplateModule
+BLOCKS: Any = {"trim_blocks": True, "lstrip_blocks": True}
+"""What stands in blocks leaves no lines."""
 
 
 def sentences(macro: str, *given: Any) -> list[str]:
@@ -32,15 +33,23 @@ def text(macro: str, *given: Any) -> str:
 
 
 @cache
-def _macros() -> TemplateModule:
+def _macros() -> Any:
+    names = ("fixed", "in_words", "number", "places_for", "size", "strategy_name", "with_ending")
+    filters: dict[str, Any] = {name: getattr(formatting, name) for name in names}
+    filters |= {"counted": counted, "listed": listed, "n": "{:,}".format}
+    known = {"infinity": math.inf, "LOSSY": LOSSY, "OPEN": OPEN}
+    return template("sentences.j2", filters, known, **BLOCKS, extensions=["jinja2.ext.do"]).module
+
+
+def template(name: str, filters: Mapping[str, Any], known: Mapping[str, Any] = {}, **options: Any) -> Any:
+    """A jinja template of ``templates``, which names nothing that is not there; it has these ``filters``."""
     from jinja2 import Environment, StrictUndefined
 
-    environment = Environment(
-        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.do"]
-    )
-    names = ("fixed", "number", "places_for", "size", "strategy_name", "with_ending")
-    environment.filters |= {name: getattr(formatting, name) for name in names}
-    environment.filters |= {"counted": counted, "listed": listed, "n": "{:,}".format}
-    environment.globals |= {"infinity": math.inf, "LOSSY": LOSSY, "OPEN": OPEN}
-    source = files("tideover.reports").joinpath("templates", "sentences.j2").read_text(encoding="utf-8")
-    return environment.from_string(source).module
+    environment = Environment(undefined=StrictUndefined, **options)
+    environment.filters |= filters
+    environment.globals |= known
+    return environment.from_string(read(name))
+
+
+def read(name: str) -> str:
+    return files("tideover.reports").joinpath("templates", name).read_text(encoding="utf-8")

@@ -80,7 +80,6 @@ class Draft:
         return dict(node.items()) if found else {}
 
     def problem(self, message: str, *path: str | int) -> Problem:
-        """A problem of the value at a path."""
         return self.find(*path)[0].problem(".".join(map(str, path)), message)
 
     @property
@@ -90,7 +89,6 @@ class Draft:
 
     @property
     def bounded(self) -> bool:
-        """Whether any queue has a bound."""
         return self.find("queues")[1] or any(c is not None and c.queue for c in self.topology.values())
 
     def tasks_of(self, component: str) -> tuple[int, str] | None:
@@ -131,7 +129,6 @@ class Draft:
 
 
 def host_fault(draft: Draft, host: int) -> str | None:
-    """What is wrong with the number of a host."""
     count = draft.host_count
     if count is None:
         return f"there is no host {host}; hosts are numbered from 0" if host < 0 else None
@@ -199,7 +196,6 @@ def _day(draft: Draft) -> Iterator[Found]:
 
 
 def _failures(draft: Draft) -> Iterator[Found]:
-    """All problems of failures and the detector."""
     for i, fault in enumerate(draft.failures):
         if fault is None:
             continue
@@ -224,7 +220,6 @@ def _failures(draft: Draft) -> Iterator[Found]:
 
 
 def _detector(draft: Draft) -> Iterator[Found]:
-    """Who notices failures does so for all of them."""
     detector, strategy = draft.detector, draft.strategy
     if detector is None or detector.by_fault:
         return
@@ -265,7 +260,6 @@ def _in_interval(draft: Draft, fault: Fault, path: Path) -> Iterator[Found]:
 
 
 def _turn(draft: Draft, text: str) -> str | None:
-    """Why there is no such turn."""
     of = Turn.parse(text).of
     if of is None or of.isdecimal() or not draft.topology:
         return None
@@ -317,9 +311,7 @@ def _queues(scenario: Scenario) -> Iterator[Found]:
             yield ("topology", name, "arrivals"), f"{message} (strategy {strategy.kind})"
         elif not any(bounds[reader].holds_back for reader in readers):
             keys = " or ".join(f"strategy.{key}" for key in strategy.spouts_wait)
-            message = (
-                "nothing holds back a spout that saturates: bound the queues that it sends to (queues: 1000)"
-            )
+            message = "nothing holds back a spout that saturates: bound the queues after it (queues: 1000)"
             yield ("topology", name, "arrivals"), f"{message}{', or give ' + keys if keys else ''}"
 
 
@@ -342,9 +334,7 @@ def _size(scenario: Scenario, deployment: Deployment) -> Iterator[Found]:
     """Problems of a scenario whose parts are fine; one sort at a time, as each needs the one before."""
     lump, heavy = coarseness(scenario), heaviest(scenario)
     if lump > MOST_LUMP:
-        message = (
-            f"lets one tuple stand for {lump:.3g}; at most {MOST_LUMP:,} are allowed: give a higher rate"
-        )
+        message = f"lets one tuple stand for {lump:.3g}; at most {MOST_LUMP:,} are allowed: raise the rate"
         yield ("run", "lump_rate"), message
         return
     found = [*_numbers(heavy, lump, deployment), *_memory(heavy)]
@@ -433,7 +423,6 @@ def _work(scenario: Scenario, lump: int, deployment: Deployment) -> Iterator[Fou
 
 
 def _sources(scenario: Scenario) -> Iterator[Found]:
-    """Of queues before spouts."""
     bounds = bounds_of(scenario.topology, scenario.queues)
     bounded = any(
         bounds[name].length is not None or bounds[name].send
@@ -461,7 +450,6 @@ def _sources(scenario: Scenario) -> Iterator[Found]:
 
 
 def _windows(scenario: Scenario) -> Iterator[Found]:
-    """Of windows that slide, or go by event."""
     for c in deployment_of(scenario).topology.components:
         window = c.window
         if window is None:
@@ -491,9 +479,7 @@ def _windows(scenario: Scenario) -> Iterator[Found]:
             path = ("topology", c.name, *(["window"] if key != "bolt" else []), key)
             yield path, f"does not go with the strategy {scenario.strategy.kind}: {reason} {able}"
         if by_event and not c.anchored:
-            message = (
-                "is of what spouts emit: windows that it reads put out no events; read the spouts' tuples"
-            )
+            message = "is of what spouts emit: windows that it reads put out no events; read spouts' tuples"
             yield ("topology", c.name, "window", "by"), message
 
 
@@ -513,10 +499,7 @@ def _rescaled(scenario: Scenario) -> Iterator[Found]:
                 not any(edge.up.is_spout for edge in c.inputs),
                 "is of bolts that read bolts: what spouts emit waits in logs, one for each task, for good",
             ),
-            (
-                kinds <= {"shuffle", "fields", "global"},
-                "goes with the groupings shuffle, fields and global",
-            ),
+            (kinds <= {"shuffle", "fields", "global"}, "goes with the groupings shuffle, fields and global"),
             (
                 c.window is None or (by_key and isinstance(c.bolt.new_state(1), KeyedArrays)),
                 "moves state by key: of windows of time over the tuples of spouts, grouped by fields",
@@ -532,7 +515,6 @@ _PAIR = re.compile(r"([0-9]{1,6})-([0-9]{1,6})")
 
 
 def name_fault(name: str) -> str | None:
-    """What is wrong with a component's name."""
     if name in ROLES:
         return f"the name {name} stands for {ROLES[name]}; choose another"
     if not _NAME.fullmatch(name):

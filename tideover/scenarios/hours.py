@@ -149,7 +149,6 @@ class Hours:
 
     @property
     def best(self) -> Hour:
-        """The hour with the shortest time to recover."""
         ranks = [(found.undefined, found.mean or 0.0) for found in self.estimates(HEADLINE)]
         return self.every[ranks.index(min(ranks))]
 

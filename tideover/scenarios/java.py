@@ -53,7 +53,6 @@ class JavaNotFound(RuntimeError):
 
 
 def find_java() -> Java | None:
-    """The Java that Spark will run on, or None."""
     found = map(_look, _PLACES)
     return next((java for java in found if java is not None and java.version >= OLDEST), None)
 

@@ -26,17 +26,14 @@ def _in(folder: str) -> tuple[str, ...]:
 
 
 def names() -> tuple[str, ...]:
-    """Names of the built-in scenarios, sorted."""
     return tuple(name for name in _in("library") if not name.endswith(SWEEP))
 
 
 def sweeps() -> tuple[str, ...]:
-    """Names of the built-in sweeps, sorted."""
     return tuple(name for name in _in("library") if name.endswith(SWEEP))
 
 
 def profiles() -> tuple[str, ...]:
-    """Names of the built-in profiles, sorted."""
     return _in("measured")
 
 

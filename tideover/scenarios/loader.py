@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -405,7 +405,6 @@ class ScenarioBuilder(PartBuilder):
 
 
 def _only(node: Node, keys: Iterable[str]) -> Node:
-    """The mapping with these of its keys."""
     return node.like({k: v for k, v in node.items() if k in keys})
 
 
@@ -583,12 +582,20 @@ def _kept(root: Node) -> Node:
     return precedence.with_block(root).with_origins(kept)
 
 
-def from_mapping(source: Mapping[str, Any], name: str) -> tuple[Node, Tree | None]:
-    """The tree of such a mapping, and that of its scenario, if it is a ``Scenario``."""
+def around(
+    source: str | Path | Mapping[str, Any], what: str, wanted: str, meant: str, top: Collection[str]
+) -> tuple[Node, Path, Tree | None]:
+    """A file around a scenario (a sweep's, a plan's), or a mapping as it would hold: its tree, where it looks
+    for files, and the tree of its scenario, if that is a ``Scenario`` already. Raises ScenarioError.
+    """
+    plugins.load_installed()
+    if not isinstance(source, Mapping):
+        text = yaml_source.text_of(Path(source), wanted)
+        return yaml_source.parse(text, str(source), meant, top), Path(source).parent, None
     scenario = source.get("scenario")
     if isinstance(scenario, config.Scenario):
-        return from_plain({**source, "scenario": {}}, Origin(name)), tree(scenario)
-    return from_plain(source, Origin(name)), None
+        return from_plain({**source, "scenario": {}}, Origin(what)), Path(), tree(scenario)
+    return from_plain(source, Origin(what)), Path(), None
 
 
 def scenario_of(root: Node, directory: Path) -> Tree:

@@ -106,7 +106,6 @@ def unit_of(annotation: Any, metadata: Iterable[Any] = ()) -> Unit | None:
 
 
 def join(key: str, *more: str) -> str:
-    """A dotted key."""
     return ".".join(part for part in (key, *more) if part)
 
 
@@ -118,7 +117,6 @@ class PartBuilder:
         self._context = {"border": True, "directory": directory}
 
     def refuse(self, node: Node, key: str, message: str) -> None:
-        """Note a problem of a value."""
         self.problems.append(node.problem(key, message))
 
     def mapping(self, node: Node, key: str) -> bool:

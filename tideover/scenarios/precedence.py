@@ -53,7 +53,6 @@ class Setting:
 
     @property
     def path(self) -> list[str]:
-        """The steps of the key."""
         return self.key.split(".")
 
 
@@ -78,7 +77,6 @@ def read_settings(settings: Settings, origin: Origin = _GIVEN) -> list[Setting]:
 
 
 def setting(key: str, value: Any) -> Setting:
-    """The setting of a key to a value, or to a node."""
     return Setting(key, value if isinstance(value, Node) else Node(value, _GIVEN))
 
 
@@ -339,9 +337,8 @@ def _replaced(node: Node, setting: Setting, level: int) -> Node:
     if node.is_mapping:
         child = node.get(step)
         if child is None and path[0] == "topology" and level == 1 and len(path) > 2:
-            raise setting.node.refused(
-                setting.key, f"unknown component {step!r}; {suggest(step, node.value)}"
-            )
+            hint = suggest(step, node.value)
+            raise setting.node.refused(setting.key, f"unknown component {step!r}; {hint}")
         return node.like(node.value | {step: _replaced(child or holder, setting, level + 1)})
     if node.value is None:
         return holder.like({step: _replaced(holder, setting, level + 1)})

@@ -169,16 +169,12 @@ def _simulated(
 
 
 def _interval(values: Sequence[float | None], scatter: float) -> dict[str, Any]:
-    spread = sorted(
-        math.inf if value is None else value * math.exp(scatter * z) for value in values for z in _SCATTER
-    )
+    spread = sorted(math.inf if v is None else v * math.exp(scatter * z) for v in values for z in _SCATTER)
     ends = (spread[math.ceil(p * len(spread)) - 1] for p in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
     found = dict(zip(("estimate", "low", "high"), (least_relative(spread), *ends), strict=True))
     undefined = sum(value is None for value in values) / len(values)
-    return {name: value if math.isfinite(value) else None for name, value in found.items()} | {
-        "level": LEVEL,
-        "undefined": undefined,
-    }
+    shown = {name: value if math.isfinite(value) else None for name, value in found.items()}
+    return shown | {"level": LEVEL, "undefined": undefined}
 
 
 def least_relative(values: Sequence[float] | npt.NDArray[np.float64]) -> float:

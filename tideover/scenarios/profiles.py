@@ -133,7 +133,6 @@ def _text(path: Path) -> str:
 
 
 def read(path: Path) -> Profile:
-    """The profile in a file; raises ScenarioError."""
     return parse(_text(path), str(path))
 
 
@@ -178,7 +177,6 @@ class _Reader(PartBuilder):
     """Reads a profile's tree; what is wrong is collected."""
 
     def name(self, root: Node) -> str | None:
-        """What it is called, if it says so."""
         node = root.get("name")
         if node is not None and (not isinstance(node.value, str) or not node.value):
             self.refuse(node, "name", f"must be a text, not {node.shown()}")
@@ -222,7 +220,6 @@ class _Reader(PartBuilder):
         return len(self.problems) == before, value
 
     def free(self, root: Node, key: str) -> dict[str, Any]:
-        """A mapping of whatever is worth saying."""
         return {name: node.plain() for name, node in self.entries(root, key).items()}
 
     def intervals(self, root: Node, values: Mapping[str, Node]) -> dict[str, dict[str, Any]]:
@@ -253,7 +250,6 @@ class _Reader(PartBuilder):
         return found
 
     def conditions(self, root: Node) -> dict[str, Measured]:
-        """What else it was measured under, by name."""
         found = {}
         for name, inner in self.entries(root, "conditions").items():
             place, plain = f"conditions.{name}", inner.plain()
@@ -295,7 +291,6 @@ class _Reader(PartBuilder):
         return found[0], found[1]
 
     def draws(self, root: Node, values: Mapping[str, Node]) -> Iterator[dict[str, str]]:
-        """Rows of values by dotted key."""
         node, given = root.get("draws"), self.entries(root, "draws", ("keys", "rows"))
         if node is None or not node.is_mapping:
             return

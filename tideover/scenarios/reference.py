@@ -100,7 +100,6 @@ class _Keys(GenerateJsonSchema):
 
 
 def keys_of(part: type[Part]) -> dict[str, FieldInfo]:
-    """A part's fields by their keys in a file."""
     return {key_of(name): info for name, info in part.model_fields.items()}
 
 
@@ -247,14 +246,12 @@ class _EveryFault(Fault):
 
 
 def markdown() -> str:
-    """The whole reference."""
     from jinja2 import Environment, StrictUndefined
 
     parts = part_schemas(_EveryFault, components.QueueSettings)
     environment = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
-    template = environment.from_string(
-        files("tideover.scenarios").joinpath("reference.md.j2").read_text("utf-8")
-    )
+    source = files("tideover.scenarios").joinpath("reference.md.j2").read_text("utf-8")
+    template = environment.from_string(source)
 
     def rows(part: type[Part], without: Collection[str] = (), required: bool = True) -> list[Row]:
         return list(_rows(part, parts[part], without=without, required=required))
@@ -345,7 +342,6 @@ def _limited(info: FieldInfo) -> str:
 
 
 def _takes(entry: Schema) -> str:
-    """What a key takes, in words."""
     if "$ref" in entry:
         return _LINKS[entry["$ref"].rpartition("/")[2]]
     if "enum" in entry:

@@ -160,7 +160,6 @@ def fingerprint(source: str | Path | Mapping[str, Any], settings: Sequence[str] 
 
 
 def _inputs(source: str | Path | Mapping[str, Any], settings: Sequence[str]) -> Iterator[bytes]:
-    """The texts and files that count."""
     yield json.dumps(list(settings)).encode()
     for setting in read_settings(settings):
         if setting.faults:

@@ -129,7 +129,6 @@ def probe(scenario: Scenario, factor: float, thorough: bool) -> Probe:
 
 
 def _roots(scenario: Scenario, thorough: bool) -> int:
-    """How many roots a probe counts."""
     each = effort(scenario).moved / (offered(scenario) / coarseness(scenario) * scenario.run.duration / S)
     return round(min(THOROUGH if thorough else ROUGH, TUPLES[thorough] / each))
 
@@ -288,7 +287,6 @@ class Saturation:
 
     @property
     def sentence(self) -> str:
-        """The answer in a few words."""
         if self.sustained is None:
             return f"carries nothing: {self.limit}"
         if self.exceeded is None:

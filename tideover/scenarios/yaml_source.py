@@ -89,7 +89,6 @@ class Node:
 
     @property
     def is_mapping(self) -> bool:
-        """Whether it has keys."""
         return isinstance(self.value, dict)
 
     def get(self, *path: str) -> Node | None:
@@ -104,7 +103,6 @@ class Node:
         return node
 
     def items(self) -> Iterable[tuple[str, Node]]:
-        """The entries of a mapping; none of anything else."""
         return self.value.items() if isinstance(self.value, dict) else ()
 
     def problem(self, key: str, message: str) -> Problem:
@@ -271,7 +269,6 @@ class _Tree:
         return node
 
     def _mapping(self) -> dict[str, Node]:
-        """Keys and values up to the end."""
         found: dict[str, Node] = {}
         lines: dict[str, int] = {}
         while (kind := type(event := next(self.events)).__name__) != "MappingEndEvent":
@@ -290,7 +287,6 @@ class _Tree:
         return found
 
     def _list(self) -> list[Node]:
-        """Values up to the end."""
         found: list[Node] = []
         self.path[-1] = "0"
         while type(event := next(self.events)).__name__ != "SequenceEndEvent":

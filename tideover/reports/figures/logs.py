@@ -83,12 +83,7 @@ def log_recoveries(failures: pd.DataFrame) -> Axes:
                 before = float(at)
                 seen[stage] = None
             ax.annotate(
-                f"{fixed(before, 1)} s",
-                (before, y),
-                xytext=(4, 0),
-                va="center",
-                fontsize=8,
-                **style.POINTS,
+                f"{fixed(before, 1)} s", (before, y), xytext=(4, 0), va="center", fontsize=8, **style.POINTS
             )
         style.name_rows(ax, [f"{amount(row['failure'])}: {str(row['began'])[11:19]}" for row in rows])
         ax.set(xlabel="time from the first sign of the failure (s)", xlim=(0, None))

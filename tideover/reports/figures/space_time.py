@@ -15,16 +15,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from html import escape
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from tideover.models.accounts.trace import DETECTED, READY, Stretch, moment_text
 from tideover.models.evaluation.diagram import Arrow, Diagram, Down, Event, Lane, Whole
+from tideover.reports import wording
 from tideover.reports.figures import style
 from tideover.sim.units import S
-
-if TYPE_CHECKING:
-    from jinja2 import Template
 
 Point = tuple[float, float]
 Way = tuple[Point, ...]
@@ -126,7 +123,6 @@ class Layout:
     top: float = TOP
 
     def x(self, moment: float) -> float:
-        """Of a moment (ns) in the stretch."""
         begin, end = self.stretch
         return self.left + (self.right - self.left) * (moment - begin) / max(1, end - begin)
 
@@ -579,11 +575,7 @@ def space_time(
         notes=[(words, y + 14 * row) for row, words in enumerate(notes)],
         place=place,
         rest=[
-            (
-                (place.left + column * BAR, place.y[name] + 2),
-                BAR - 1,
-                highest * count / max(counts.values()),
-            )
+            ((place.left + column * BAR, place.y[name] + 2), BAR - 1, highest * count / max(counts.values()))
             for (name, column), count in counts.items()
             if name in place.y
         ],
@@ -596,19 +588,14 @@ def space_time(
 
 
 @cache
-def _template() -> Template:
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {
+def _template() -> Any:
+    filters = {
         "a": lambda number: f"{round(number, 2) + 0:g}",
         "e": lambda words: escape(words, quote=False),
         "q": escape,
     }
-    functions = {"head": head, "hatches": hatches, "width_of": width_of}
-    environment.globals |= {"c": style, "width": WIDTH, **functions}
-    source = files("tideover.reports").joinpath("templates", "space_time.svg.j2").read_text(encoding="utf-8")
-    return environment.from_string(source)
+    known = {"c": style, "width": WIDTH, "head": head, "hatches": hatches, "width_of": width_of}
+    return wording.template("space_time.svg.j2", filters, known, **wording.BLOCKS)
 
 
 def width_of(words: str, size: float) -> float:

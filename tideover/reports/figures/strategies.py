@@ -137,10 +137,7 @@ def _broken(words: str) -> str:
 _MIDDLE, _DOTS, _NAME = 0.12, 0.38, -0.14
 """Where in its row (from -0.5 to 0.5, downwards) the bar's middle, the dots and the name's foot are."""
 _MOST_DOTS = 200
-KEYS = (
-    style.Key("95 % interval of the mean", style.INK),
-    style.Key("one recovery", style.INK, "dot"),
-)
+KEYS = (style.Key("95 % interval of the mean", style.INK), style.Key("one recovery", style.INK, "dot"))
 
 
 def recovery_stages(recoveries: pd.DataFrame, *, legend: bool = True) -> Axes:

@@ -371,11 +371,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def panels(
-    cells: pd.DataFrame,
-    columns: str | None,
-    rows: str | None,
-    height_in: float,
-    share_x: bool = True,
+    cells: pd.DataFrame, columns: str | None, rows: str | None, height_in: float, share_x: bool = True
 ) -> list[tuple[Axes, pd.DataFrame]]:
     """An Axes for each value of ``columns`` and ``rows``, and the part of the table that goes there; the
     value stands above, that of ``rows`` to the right if there are both. Scales are common, that of x if it is

@@ -150,11 +150,8 @@ def paired_differences(differences: pd.DataFrame, by: Sequence[str] = ()) -> Axe
             interval = style.ends(*(np.array([value]) for value in (mean, low, high)))
             look: dict[str, Any] = {"mfc": colour if clear else "none", "color": colour, "capsize": 2.5}
             ax.errorbar([mean], [place], xerr=interval, fmt="o", ms=5, **look)
-            half, n, undefined = (
-                None if np.isnan(low) else (high - low) / 2,
-                int(row["n"]),
-                int(row["undefined"]),
-            )
+            half = None if np.isnan(low) else (high - low) / 2
+            n, undefined = int(row["n"]), int(row["undefined"])
             of = f" of {n + undefined}" if undefined else ""
             text = f"{fixed(mean, places_for(half))}  (n = {n}{of})"
             ax.text(1.01, place, text, fontsize=7.5, **words)
@@ -379,10 +376,7 @@ _DASHES = ((0, (1, 1.2)), (0, (4, 2)), (0, (6, 1.5, 1, 1.5)))
 
 
 def checkpoint_intervals(
-    candidates: pd.DataFrame,
-    formulas: Mapping[str, float],
-    *,
-    ringed: str = "optimum",
+    candidates: pd.DataFrame, formulas: Mapping[str, float], *, ringed: str = "optimum"
 ) -> Axes:
     """A mark for each candidate at its interval and its cost: a disc if it meets all objectives, else a
     cross; a line for each formula's optimum (s).

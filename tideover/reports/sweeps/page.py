@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from rich.console import Group
 from rich.text import Text
 
@@ -32,7 +33,6 @@ from tideover.scenarios.errors import listed
 from tideover.scenarios.sweeps.factors import as_text
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from rich.console import RenderableType
 
@@ -169,8 +169,6 @@ def main_effects(points: Points) -> tuple[Picture, ...]:
 
 def effects(points: Points, keys: list[Key]) -> pd.DataFrame:
     """What ``figures.main_effects`` draws of these keys."""
-    import pandas as pd
-
     found = []
     for key in keys:
         table = cells(points, [key] if key.numeric else [], [] if key.numeric else [key])
@@ -186,8 +184,6 @@ def costs(points: Points) -> tuple[Picture, ...]:
     How much a key matters is told by one figure for what a point costs: the mean of its resources, each
     relative to its mean over all points.
     """
-    import pandas as pd
-
     values = np.column_stack([points.metric(name).mean for name in asked.COSTS])
     known = ~np.isnan(values)
     if not known[:, asked.COSTS.index("cpu_s")].any():
@@ -299,19 +295,8 @@ def forecast_view(found: Forecast, recipe: Recipe, most: int) -> list[Renderable
     table = Table("", columns, rows, notes, text_columns=len(columns))
     rest = found.points - len(rows)
     more = [f"and {rest:,} more"] if rest else []
-    told = wording.sentences("sweep_forecast", found, duration(found.core_s))
+    told = wording.sentences("sweep_forecast", found)
     return [render(table), *(Text(line) for line in (*more, *told))]
-
-
-def duration(seconds: float) -> str:
-    """A time as it is spoken.
-
-    >>> duration(3.21), duration(75.0), duration(7200.0)
-    ('3.2 seconds', '75 seconds', '2.0 hours')
-    """
-    if seconds < 100:
-        return f"{seconds:.2g} seconds"
-    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 # What the terminal shows of a sweep: at most a screen or two, however many points it has.
@@ -406,6 +391,6 @@ def sweep_page(
             Section("Results", "results", tables=tuple(shown_tables), grid=every_point),
         ),
         warnings=(*warnings[:MOST_PAGE_WARNINGS], *((f"and {rest:,} more remarks",) if rest > 0 else ())),
-        scenarios=((label, json.dumps(record["scenario"], indent=2, ensure_ascii=False)),),
+        scenarios=((label, record["scenario"]),),
         tables_said=_TABLES_SAID,
     )

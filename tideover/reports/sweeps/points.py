@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from tideover.models.schema import HEADLINE, LOSSY, UNAFFECTED, block, named
 from tideover.reports import wording
@@ -21,9 +22,6 @@ from tideover.reports.tables import Notes, Table
 from tideover.scenarios.statistics.intervals import Estimate
 from tideover.scenarios.sweeps.factors import as_number, unit_of, written
 from tideover.scenarios.sweeps.rows import AT_LEAST, FIGURES, QUANTILES, quantiles
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 # Which swept key is where in a figure: an axis, a line each, a panel each, or averaged over.
@@ -114,8 +112,6 @@ def cells(
     Points share their luck, so their errors may add up: the ends of their intervals are averaged, and an
     interval of a mean of points is never too narrow for that. It is undefined if that of a point is.
     """
-    import pandas as pd
-
     of = points.times if metric is None else points.metric(metric)
     mine = np.flatnonzero(np.ones(len(points), bool) if chosen is None else chosen)
     found: dict[str, Any] = {}
@@ -422,11 +418,8 @@ def key_tables(points: Points) -> tuple[Table, ...]:
     right = [int(place) for place in points.ranked if not points.wrong[place]]
     shown = []
     if right:
-        shown.append(
-            points_table(
-                points, right[:BEST], f"Best {len(right[:BEST])} points", wording.sentences("ranked")
-            )
-        )
+        title = f"Best {len(right[:BEST])} points"
+        shown.append(points_table(points, right[:BEST], title, wording.sentences("ranked")))
     worst = points_table(points, [int(p) for p in points.ranked[: -WORST - 1 : -1]], f"Worst {WORST} points")
     return (*shown, worst, *effects)
 

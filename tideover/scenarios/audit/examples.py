@@ -297,9 +297,7 @@ def told(case: Case) -> str:
 
 
 def examples(
-    scenario: Scenario,
-    found: Sequence[tuple[Case, Verdict]],
-    broken: Callable[[Case, Verdict], bool],
+    scenario: Scenario, found: Sequence[tuple[Case, Verdict]], broken: Callable[[Case, Verdict], bool]
 ) -> list[Example]:
     """The smallest ones (``smallest``): first those by which the strategy has ``broken`` its word, then those
     that show something new. The tuples of the first are named; where it breaks whatever the step, other steps

@@ -346,7 +346,6 @@ class Objective:
 
     @property
     def is_least(self) -> bool:
-        """Whether the limit is a lower one."""
         return self.sign in (">=", ">")
 
     @property

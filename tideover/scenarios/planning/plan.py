@@ -151,9 +151,8 @@ class Plan:
         least = min(at.judgements, key=searches.margin)
         cheaper = [one for one in self.found if self.best and one.cost < self.best.cost]
         cheaper.sort(key=lambda one: -one.cost)
-        return Binding(
-            least.objective.text, searches.margin(least), tuple((one, tuple(one.missed)) for one in cheaper)
-        )
+        missed = tuple((one, tuple(one.missed)) for one in cheaper)
+        return Binding(least.objective.text, searches.margin(least), missed)
 
     @cached_property
     def front(self) -> list[Candidate]:
@@ -269,7 +268,6 @@ class Plan:
 
 
 def _shown(one: Candidate) -> dict[str, Any]:
-    """A candidate in the record."""
     low, high = one.cost_interval
     return {
         "values": dict(one.values),

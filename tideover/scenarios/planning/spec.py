@@ -21,14 +21,14 @@ from tideover.models import config
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import Cores, Nic, Slots
 from tideover.models.strategies.base import STRATEGIES
-from tideover.scenarios import loader, plugins, precedence, saturation, yaml_source
+from tideover.scenarios import loader, plugins, precedence, saturation
 from tideover.scenarios.errors import ScenarioError, is_misspelt, listed, suggest
 from tideover.scenarios.loader import Scenario, Tree
 from tideover.scenarios.objectives.objective import LEVEL, Objective, parse_share
 from tideover.scenarios.part_builder import fields_of, from_plain
 from tideover.scenarios.precedence import Setting, Settings, read_settings
 from tideover.scenarios.sweeps import factors
-from tideover.scenarios.sweeps.factors import FactorReader
+from tideover.scenarios.sweeps.factors import Factor, FactorReader
 from tideover.scenarios.yaml_source import Giver, Node, Origin
 from tideover.sim.registry import Part, kind_of
 from tideover.sim.units import MS, Duration, S, parse_rate
@@ -176,9 +176,7 @@ class Space(plugins.Carrier):
     def canonical(self, index: Index) -> Index:
         """The same candidate, choices without effect (of strategies not chosen) at their first value."""
         kind = self._kind(index)
-        return tuple(
-            at if concerns(choice.key, kind) else 0 for choice, at in zip(self.choices, index, strict=True)
-        )
+        return tuple(at if concerns(c.key, kind) else 0 for c, at in zip(self.choices, index, strict=True))
 
     def values(self, index: Index) -> dict[str, Any]:
         """The values of a candidate by key, as they were written; without those that have no effect."""
@@ -353,15 +351,8 @@ def read(source: Source, settings: Settings = ()) -> Spec:
     ``Scenario``. ``settings``: texts ``key=value`` as given to ``--set``, or a mapping, for keys of the
     scenario. Raises ScenarioError.
     """
-    plugins.load_installed()
-    if isinstance(source, Mapping):
-        root, base = loader.from_mapping(source, "plan")
-        directory = Path()
-    else:
-        text = yaml_source.text_of(Path(source), "give the YAML file of a plan")
-        meant = "a plan is a mapping with scenario, objectives and choices"
-        root = yaml_source.parse(text, str(source), meant, TOP)
-        directory, base = Path(source).parent, None
+    meant = "a plan is a mapping with scenario, objectives and choices"
+    root, directory, base = loader.around(source, "plan", "give the YAML file of a plan", meant, TOP)
     return _Reader(root, directory).spec(base, settings)
 
 
@@ -375,10 +366,7 @@ class _Reader(FactorReader):
     def spec(self, base: Tree | None, settings: Settings) -> Spec:
         root = self._root
         self._unknown = self.unknown_keys(root, "", TOP)
-        for key in ("name", "description"):
-            node = root.get(key)
-            if node is not None and not isinstance(node.value, str):
-                self.refuse(node, key, f"must be a text, not {node.shown()}")
+        self.texts(root)
         level = self._level()
         objectives = self._objectives(level)
         node = root.get("prices")
@@ -399,11 +387,9 @@ class _Reader(FactorReader):
             for one in objectives
             if one.needed > effort.most
         ]
-        title = root.get("name") or tree.get("name")
-        name = str(title.plain()) if title is not None and title.value is not None else "plan"
-        return Spec(
-            name, space, Wanted(objectives, prices or Prices(), failures, level), effort, tuple(remarks)
-        )
+        name = self.name(root, tree, "plan")
+        wanted = Wanted(objectives, prices or Prices(), failures, level)
+        return Spec(name, space, wanted, effort, tuple(remarks))
 
     def _missing(self, node: Node | None, key: str, said: str) -> None:
         """A key that has to be given; nothing is said of it if it was misspelt, which is told already."""
@@ -460,14 +446,8 @@ class _Reader(FactorReader):
             return ()
         choices = []
         for key, child in node.items():
-            levels = child.value
-            if child.is_mapping:
-                levels = self.values(child, f"choices.{key}")
-            elif not isinstance(levels, list) or not levels:
-                has = "an empty list" if levels == [] else child.shown()
-                said = f"must be a list of values, as in [10 s, 20 s], or a range, not {has}"
-                self.refuse(child, f"choices.{key}", said)
-                levels = []
+            shown = f"choices.{key}"
+            levels = self.values(child, shown) if child.is_mapping else self.listed(Factor(key, shown), child)
             choices.append(Choice(key, tuple(levels)))
         return tuple(choices)
 
@@ -476,14 +456,12 @@ class _Reader(FactorReader):
         if self.problems:
             raise ScenarioError(self.problems)
         tree, directory = base or loader.scenario_of(self._root, self._directory)
-        fixed = [
-            self._given(key, node, f"set.{key}") for key, node in self.entries(self._root, "set").items()
-        ]
+        fixed = [self.given(key, node, f"set.{key}") for key, node in self.entries(self._root, "set").items()]
         if (seed := self._root.get("search", "seed")) is not None:
-            fixed.append(self._given("run.seed", seed, "search.seed"))
+            fixed.append(self.given("run.seed", seed, "search.seed"))
         load, rate = self._root.get("load"), None
         if load is not None and load.is_mapping:
-            fixed += [self._given(key, node, f"load.{key}") for key, node in load.items()]
+            fixed += [self.given(key, node, f"load.{key}") for key, node in load.items()]
         elif load is not None and load.value is not None:
             try:
                 rate = parse_rate(load.value if isinstance(load.value, str) else str(load.value))
@@ -493,9 +471,6 @@ class _Reader(FactorReader):
             raise ScenarioError(self.problems)
         tree = precedence.settle(tree, fixed)
         return precedence.settle(tree, read_settings(settings)), directory, rate
-
-    def _given(self, key: str, node: Node, shown: str) -> Setting:
-        return Setting(key, node.given(giver=Giver.SWEEP, key=key, shown=shown))
 
     def _check(self, space: Space, failures: Mapping[str, Breaks]) -> Scenario:
         """What can be told before any candidate is built but the first that can be, which is returned."""

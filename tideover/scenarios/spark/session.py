@@ -66,9 +66,7 @@ def spark_session(
     if remote is not None:
         return connected(setup.check_remote(remote, "remote"), settings, packages)
     if packages is not None and is_embedded(setup.check_master(master, "master")):
-        said = (
-            "goes with a cluster or a Spark Connect server; an embedded Spark has the packages of this Python"
-        )
+        said = "goes with a cluster or a Connect server; an embedded Spark has the packages of this Python"
         raise ScenarioError([Problem("archive", None, str(archive), said)])
     return _running_or_started(setup.check_master(master, "master"), settings, packages)
 
@@ -100,9 +98,8 @@ def _running_or_started(master: str, conf: Mapping[str, str], archive: Path | No
     for key, value in conf.items():
         if (found := running.conf.get(key, None)) != value:
             is_now = "not set" if found is None else repr(found)
-            raise SparkNotStarted(
-                f"{already}, and there {key} is {is_now}, not {value!r}: end it, or leave conf out"
-            )
+            said = f"{already}, and there {key} is {is_now}, not {value!r}: end it, or leave conf out"
+            raise SparkNotStarted(said)
     if archive is not None:
         raise SparkNotStarted(f"{already}, without archive")
     yield running
@@ -420,7 +417,6 @@ _MANY = 1 << 16
 
 @contextmanager
 def cluster(session: Any) -> Iterator[Cluster]:
-    """What is behind a session."""
     if not type(session).__module__.startswith("pyspark.sql.connect."):
         yield Cluster(session)
         return

@@ -78,9 +78,8 @@ def _sobol(axis: Sampled, values: np.ndarray) -> dict[str, np.ndarray]:
             conf_level=LEVEL,
             seed=BOOTSTRAP_SEED,
         )
-    return _interval("first_order", found["S1"], found["S1_conf"]) | _interval(
-        "total", found["ST"], found["ST_conf"]
-    )
+    first = _interval("first_order", found["S1"], found["S1_conf"])
+    return first | _interval("total", found["ST"], found["ST_conf"])
 
 
 def _morris(axis: Sampled, values: np.ndarray) -> dict[str, np.ndarray]:

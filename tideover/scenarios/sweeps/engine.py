@@ -138,11 +138,9 @@ class Engine:
 
     @property
     def files(self) -> Files:
-        """Where the dataset lies."""
         return self._files
 
     def survey(self, recipe: Points, numbers: Sequence[int], tell: Tell) -> Iterator[Found]:
-        """Look at points."""
         for done, found in enumerate(survey(recipe, numbers, code()), 1):
             yield found
             tell("checking points", done)

@@ -113,11 +113,9 @@ class Listed:
     rows: tuple[tuple[Node, ...], ...]
 
     def __len__(self) -> int:
-        """Number of positions."""
         return len(self.rows)
 
     def at(self, position: int) -> tuple[Node, ...]:
-        """A value for each factor."""
         return self.rows[position]
 
     def units(self) -> list[str]:
@@ -138,11 +136,9 @@ class Sampled:
     draws: array[float]
 
     def __len__(self) -> int:
-        """Number of points."""
         return len(self.draws) // len(self.factors)
 
     def at(self, position: int) -> tuple[Node, ...]:
-        """A value for each factor."""
         first, found = position * len(self.factors), []
         for (node, values), part in zip(
             self.spreads, self.draws[first : first + len(self.factors)], strict=True
@@ -409,6 +405,24 @@ Given = Sequence[tuple[Factor, Node]]
 class FactorReader(PartBuilder):
     """Reads what a file says of factors, and collects what is wrong in ``problems``."""
 
+    def texts(self, root: Node) -> None:
+        """Refuse a name and a description that are no texts."""
+        for key in ("name", "description"):
+            node = root.get(key)
+            if node is not None and not isinstance(node.value, str):
+                self.refuse(node, key, f"must be a text, not {node.shown()}")
+
+    @staticmethod
+    def name(root: Node, scenario: Node, default: str) -> str:
+        """What a file is called: as it says, or as its scenario does."""
+        title = root.get("name") or scenario.get("name")
+        return default if title is None or title.value is None else str(title.plain())
+
+    @staticmethod
+    def given(key: str, node: Node, shown: str) -> Setting:
+        """A value of a file for a key of its scenario; ``shown``: what the file calls the key."""
+        return Setting(key, node.given(giver=Giver.SWEEP, key=key, shown=shown))
+
     def whole_number(
         self, block: Node, shown: str, key: str, bounds: tuple[int, int], default: int | None
     ) -> int | None:
@@ -471,9 +485,7 @@ class FactorReader(PartBuilder):
         count = steps.value
         every = list(dict.fromkeys(found.at(step / (count - 1)) for step in range(count)))
         if len(every) < count and not found.log:
-            what = (
-                "whole numbers (0.0 to 1.0 has fractions, 0 to 1 has not)" if found.whole else "such values"
-            )
+            what = "whole numbers (0.0 to 1.0 has fractions, 0 to 1 none)" if found.whole else "such values"
             message = f"is {count}, and there are only {len(every)} {what}; give at most so many steps"
             self.refuse(steps, f"{key}.steps", message)
         return [node.like(value) for value in every]
@@ -569,9 +581,7 @@ class FactorReader(PartBuilder):
         if block is None or block.value is None or block.value == []:
             return None
         if not isinstance(block.value, list):
-            message = (
-                f"must be a list of comparisons, as in [checkpoint_interval < 30 s], not {block.shown()}"
-            )
+            message = f"must be a list of comparisons, as [checkpoint_interval < 30 s], not {block.shown()}"
             self.refuse(block, "where", message)
             return None
         for axis in axes:

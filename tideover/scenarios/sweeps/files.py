@@ -83,11 +83,9 @@ class Files:
         self.sound: set[str] = set()
 
     def names(self, folder: str) -> list[str]:
-        """The names of the files in a folder, in order."""
         return sorted(name for name in self._listed(folder) if not name.startswith((".", "_")))
 
     def write(self, path: str, content: bytes) -> None:
-        """Put a file in its place."""
         part = f"{path.rpartition('/')[0]}/{aside()}".lstrip("/")
         try:
             self._create(part, content)
@@ -122,7 +120,6 @@ class Files:
             return None
 
     def remove(self, path: str) -> None:
-        """Remove a file or a folder, if it is there."""
         target = self.directory / path
         if target.is_dir():
             shutil.rmtree(target, ignore_errors=True)
@@ -307,12 +304,10 @@ class Manifest:
 
     @property
     def runs(self) -> int:
-        """Number of runs."""
         return sum(runs for _, runs in self.chunks)
 
     @property
     def files(self) -> list[str]:
-        """Paths of the files of runs, in their order."""
         return [path_of(name) for name, _ in self.chunks]
 
     def to_bytes(self) -> bytes:
@@ -390,6 +385,5 @@ def described(columns: pa.Schema) -> list[dict[str, str]]:
 
 
 def named(paths: list[str]) -> str:
-    """Some files by name, and how many there are more."""
     more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
     return ", ".join(paths[:_NAMED]) + more

@@ -110,7 +110,6 @@ class OnSpark(Engine):
 
     @cached_property
     def cluster(self) -> Cluster:
-        """What runs Spark's jobs."""
         return self._start()
 
     @cached_property
@@ -288,9 +287,7 @@ class OnSpark(Engine):
             self.files.remove(part)
 
     def _read(self, paths: Iterable[str], **options: Any) -> DataFrame:
-        return self.cluster.session.read.options(**options).parquet(
-            *(f"{self.files.url}/{path}" for path in paths)
-        )
+        return self.cluster.session.read.options(**options).parquet(*(f"{self.files.url}/{p}" for p in paths))
 
     def _mapped(self, count: int, work: Callable[[Batches], Batches], kind: str) -> DataFrame:
         """What is made of the numbers from 0 to ``count`` - 1, each in a task of its own."""
@@ -298,7 +295,6 @@ class OnSpark(Engine):
 
 
 def _kind(task: Task) -> str:
-    """Spark's form of a row."""
     return schema_text(task.schema.append(pa.field(CHUNK, pa.string())))
 
 
@@ -306,7 +302,6 @@ def _kind(task: Task) -> str:
 
 
 def _surveyed(recipe: Points, shared: Sequence[Sequence[int]], model: str, batches: Batches) -> Batches:
-    """Looks at points."""
     for number in _numbers(batches):
         found = pickle.dumps(list(survey(recipe, shared[number], model)))
         yield pa.RecordBatch.from_pydict({"found": pa.array([found], pa.binary())})
@@ -315,7 +310,6 @@ def _surveyed(recipe: Points, shared: Sequence[Sequence[int]], model: str, batch
 def _simulated(
     task: Task, parts: Sequence[Sequence[Unit]], place: Mapping[str, str], batches: Batches
 ) -> Batches:
-    """Does the runs of parts."""
     _freeze_imports()
     for number in _numbers(batches):
         for found in task.simulated(parts[number]):
@@ -330,7 +324,6 @@ def _failed(task: Task, chunk: Chunk, batches: Batches) -> Batches:
 
 
 def _again(task: Task, units: Sequence[Unit], place: Mapping[str, str], batches: Batches) -> Batches:
-    """Takes rows that are there already."""
     for batch in batches:
         for part in task.again(pa.Table.from_batches([batch]), units).to_batches():
             yield _with_chunk(part, place)

@@ -63,9 +63,8 @@ def schema(swept: Mapping[str, Column]) -> pa.Schema:
 
     def field(column: Column) -> pa.Field:
         said = {"meaning": column.meaning, "unit": column.unit, "undefined": column.undefined}
-        return pa.field(
-            column.name, pa.type_for_alias(column.dtype), metadata={k: v for k, v in said.items() if v}
-        )
+        about = {key: text for key, text in said.items() if text}
+        return pa.field(column.name, pa.type_for_alias(column.dtype), metadata=about)
 
     def nested(table: str) -> pa.Field:
         own = (column for column in TABLES[table] if column.name not in {c.name for c in IDENTITY})
@@ -120,7 +119,6 @@ def needed(table: str, swept: Mapping[str, Column]) -> list[str]:
 
 
 def names(swept: Mapping[str, Column]) -> list[str]:
-    """The dataset's columns of the swept keys."""
     return [column.name for column in swept.values()]
 
 

@@ -102,10 +102,8 @@ def engine(where: Place, place: str | os.PathLike[str], say: Callable[[str], Non
             raise ValueError(f"{place}: only Spark reaches that; name a directory of this machine")
         yield Engine(Files(directory))
         return
-    session = spark_session(
-        where.master or LOCAL, remote=where.remote, conf=where.conf, archive=where.archive
-    )
-    with on_spark(session, os.fspath(place), say) as doer:
+    spark = spark_session(where.master or LOCAL, remote=where.remote, conf=where.conf, archive=where.archive)
+    with on_spark(spark, os.fspath(place), say) as doer:
         yield doer
 
 

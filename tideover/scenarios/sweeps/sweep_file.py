@@ -131,9 +131,8 @@ class Until:
         low, high = n, max(n + 1, n * limit // done)
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (
-                (low, middle) if intervals.half_width(middle, std, self.level) <= target else (middle, high)
-            )
+            narrow = intervals.half_width(middle, std, self.level) <= target
+            low, high = (low, middle) if narrow else (middle, high)
         return min(limit, max(done + 1, math.ceil(high * done / n)))
 
     def narrow(self, n: int, mean: float, std: float) -> bool:
@@ -241,7 +240,6 @@ class Recipe(plugins.Carrier):
 
     @cached_property
     def total(self) -> int:
-        """Number of points."""
         return math.prod(map(len, self.axes)) if self.kept is None else len(self.kept)
 
     def values(self, number: int) -> dict[str, Any]:
@@ -294,16 +292,12 @@ def read(source: str | Path | Mapping[str, Any], settings: Settings = ()) -> Rec
     the grid takes the value or the list of values given here instead of the file's. What the file itself says
     is checked, points are checked when they are made. Raises ScenarioError.
     """
-    plugins.load_installed()
-    base, directory = None, Path()
-    if isinstance(source, Mapping):
-        root, base = loader.from_mapping(source, "sweep")
-    elif isinstance(source, str) and not library.is_path(source):
+    if isinstance(source, str) and not library.is_path(source):
         root = yaml_source.parse(library.text(source, "sweep"), library.file_name(source))
-    else:
-        text = yaml_source.text_of(Path(source), "give a YAML file or the name of a built-in sweep")
-        root = yaml_source.parse(text, str(source), "a sweep is a mapping with scenario and grid", TOP)
-        directory = Path(source).parent
+        return _SweepFile(root, Path(), read_settings(settings)).recipe()
+    wanted = "give a YAML file or the name of a built-in sweep"
+    meant = "a sweep is a mapping with scenario and grid"
+    root, directory, base = loader.around(source, "sweep", wanted, meant, TOP)
     return _SweepFile(root, directory, read_settings(settings), base).recipe()
 
 
@@ -331,13 +325,11 @@ class _SweepFile(FactorReader):
         """What ends the replications of a point, if not their number."""
         short = ((SHORT[name], root.get(name), name) for name in SHORT)
         given += [(key, node, name) for key, node, name in short if node is not None and not node.is_mapping]
-        self.fixed = [self._given(*one) for one in given]
+        self.fixed = [self.given(*one) for one in given]
         self.axes = tuple(axis for axis in self._axes() if axis.factors)
 
     def recipe(self) -> Recipe:
-        """Everything that the file says."""
         base, directory = self._base()
-        title = self.root.get("name") or base.get("name")
         node = base.get(profiles.KEY)
         named = [] if node is None else [node]  # profiles, by whoever gives one, each as in a point
         for axis in self.axes:
@@ -349,7 +341,7 @@ class _SweepFile(FactorReader):
         if self.problems:
             raise ScenarioError(self.problems)
         found = Recipe(
-            name=str(title.plain()) if title is not None and title.value is not None else "sweep",
+            name=self.name(self.root, base, "sweep"),
             base=base,
             directory=directory,
             axes=self.axes,
@@ -429,7 +421,7 @@ class _SweepFile(FactorReader):
         fixed = self.fixed
         if self.until is not None:
             node = Node(self.until.least, self.root.value["replications"].origin)
-            fixed = [*fixed, self._given(REPLICATIONS, node, "replications.least")]
+            fixed = [*fixed, self.given(REPLICATIONS, node, "replications.least")]
         return precedence.settle(precedence.settle(tree.root, fixed), self.settings), tree.directory
 
     def _check_keys(self) -> None:
@@ -437,10 +429,7 @@ class _SweepFile(FactorReader):
             message = "belongs to a scenario; this must be a sweep file, with scenario: and grid:"
             raise topology.refused("topology", message)
         self.unknown_keys(self.root, "", TOP)
-        for key in ("name", "description"):
-            node = self.root.value.get(key)
-            if node is not None and not isinstance(node.value, str):
-                self.refuse(node, key, f"must be a text, not {node.shown()}")
+        self.texts(self.root)
         swept = {factor: self.written[factor.shown] for axis in self.axes for factor in axis.factors}
         every = [*(factor.key for factor in swept), *(setting.key for setting in self.fixed)]
         for i, (factor, node) in enumerate(swept.items()):
@@ -457,11 +446,6 @@ class _SweepFile(FactorReader):
             self.refuse(node, name, f"must be a mapping {form}, not {node.shown()}")
             return None
         return list(node.items())
-
-    @staticmethod
-    def _given(key: str, node: Node, shown: str) -> Setting:
-        """A value of the sweep for a key of its scenario; ``shown``: what the sweep's file calls the key."""
-        return Setting(key, node.given(giver=Giver.SWEEP, key=key, shown=shown))
 
     def _until(self, node: Node) -> Until | None:
         """What a mapping under ``replications`` says; None if something is wrong with it."""
