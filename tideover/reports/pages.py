@@ -41,7 +41,6 @@ from tideover.reports.tables import Record, collected_warnings, point_record, sc
 from tideover.scenarios.sweeps.rows import summarise
 from tideover.sim.units import S, parse_duration
 
-
 # The space-time diagram of a run.
 
 BEFORE = 0.1

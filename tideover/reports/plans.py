@@ -36,7 +36,6 @@ from tideover.scenarios.planning.spec import COUNT, TYPE
 from tideover.scenarios.sweeps.factors import as_text
 from tideover.sim.units import S
 
-
 # A plan's answer in sentences and tables, for the terminal and for the page.
 
 MOST_LISTED = 8

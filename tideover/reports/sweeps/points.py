@@ -23,7 +23,6 @@ from tideover.scenarios.statistics.intervals import Estimate
 from tideover.scenarios.sweeps.factors import as_number, unit_of, written
 from tideover.scenarios.sweeps.rows import AT_LEAST, FIGURES, QUANTILES, quantiles
 
-
 # Which swept key is where in a figure: an axis, a line each, a panel each, or averaged over.
 
 MOST_LINES, MOST_PANELS, MOST_BESIDE = 8, 6, 3
