@@ -163,7 +163,8 @@ def test_what_was_measured_becomes_a_profile_that_predicts(tiny_run, tmp_path):
     """All the way: real batches, a real kill, fits, a profile, a scenario that takes it, a prediction."""
     _, tables, _ = tiny_run
     found = calibration.analyse(tables, lambda fraction, text: None)
-    if any("had not caught up" in said for said in found.warnings):
+    lasts = tables["batches"].end_s - tables["batches"].start_s
+    if lasts.median() > tables["sessions"].trigger_s[0]:
         pytest.skip("this machine is too slow for one query")
     pairs = found.frames["pairs"].set_index(["fault", "measure"])
     (steady,) = pairs.loc[[("none", "batch_duration_s")]].itertuples()

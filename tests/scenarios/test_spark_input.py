@@ -135,7 +135,7 @@ def test_a_server_that_nobody_is():
 
 def test_somebody_else_answers_at_the_address(monkeypatch):
     """Something listens there that is no Spark Connect server: found out within the time allowed."""
-    monkeypatch.setattr(session, "CONNECT_S", 0.2)
+    monkeypatch.setattr(settings, "CONNECT_S", 0.2)
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
         pytest.raises(SparkNotStarted, match="answers, but not as a Spark Connect server"),

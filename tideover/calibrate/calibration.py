@@ -16,7 +16,7 @@ import pandas as pd
 from tideover import __version__
 from tideover.calibrate import comparison, profile
 from tideover.calibrate.comparison import Fits
-from tideover.calibrate.episodes import DISTURBED, Episode, Progress, episodes
+from tideover.calibrate.episodes import CAUGHT_UP, DISTURBED, Episode, Progress, episodes
 from tideover.calibrate.fits import LEAST_BATCHES
 from tideover.calibrate.real.processes import PRINTED
 
@@ -58,7 +58,7 @@ def analyse(tables: Mapping[str, pd.DataFrame], progress: Progress) -> Calibrati
     found = [e for e in every if e.caught_up]
     fits = comparison.fit(found, SEED, lambda done, what: progress(0.4 * done, what))
     if not fits.costs:
-        raise NothingToFit(_too_few(tables, found))
+        raise NothingToFit(_too_few(tables, every))
     pairs = comparison.pairs(found, fits, lambda done, what: progress(0.4 + 0.5 * done, what))
     progress(0.9, "comparing")
     sessions = tables["sessions"]
@@ -112,7 +112,10 @@ def failures(tables: Mapping[str, pd.DataFrame]) -> list[str]:
 def _warnings(tables: Mapping[str, pd.DataFrame], every: list[Episode], fits: Fits) -> list[str]:
     said = failures(tables)
     if behind := [e.name for e in every if not e.caught_up]:
-        said.append(f"left out, as the query had not caught up before the fault: {', '.join(behind)}")
+        said.append(
+            f"left out, as the rows of more than {CAUGHT_UP:g} triggers waited before the fault, so the query "
+            f"had not caught up: {', '.join(behind)}"
+        )
     disturbed = [e.name for e in every if e.others_cores > DISTURBED]
     if disturbed:
         said.append(

@@ -130,8 +130,8 @@ DISTURBED = 0.5
 SETTLE = 1.0
 """Seconds after the begin of an episode in which batches still have the rate of the one before."""
 CAUGHT_UP = 3.0
-"""A query that has more than the rows of so many trigger intervals before it has not caught up. One that
-keeps up has those of the batch under way and those since, which are two, and batches vary.
+"""Before a fault the rows of at most so many trigger intervals may wait: those of the batch under way and
+those since are two, and batches vary. A query with more has not caught up, or cannot keep up.
 """
 
 BATCH = ["life", "run", "batch"]
@@ -385,7 +385,8 @@ def episodes(tables: Mapping[str, pd.DataFrame]) -> list[Episode]:
                 curve=curve,
             )
             found.append(one)
-    quiet = {(e.condition, e.kind) for e in found if not e.held_out and not e.others_cores > DISTURBED}
+    fit = [e for e in found if not e.held_out and e.caught_up]
+    quiet = {(e.condition, e.kind) for e in fit if not e.others_cores > DISTURBED}
     return [
         replace(e, disturbed=e.others_cores > DISTURBED and (e.condition, e.kind) in quiet) for e in found
     ]

@@ -178,7 +178,6 @@ def verdict(recoveries: pd.DataFrame, runs: pd.DataFrame) -> Verdict:
     other = reference if best is not reference and reference.ran else second
     pairs = [paired(recoveries, name, strategies[0], *COMPARED) for name in strategies[1:]]
     lossy = tuple(one.strategy for one in outcomes if LOSSY in one.endings)
-
     pair = paired(recoveries, best.strategy, other.strategy, HEADLINE)[0] if len(recoveries) else None
     text = _text("comparison", outcomes, best, other, pair, RESOURCES)
     return Verdict(text, strategies[0], best.strategy, tuple(pair for each in pairs for pair in each), lossy)

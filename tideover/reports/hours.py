@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-import pandas as pd
+from typing import TYPE_CHECKING
+
 from rich.console import Group
 from rich.text import Text
 
@@ -21,6 +22,9 @@ from tideover.reports.terminal import render, warnings_view
 from tideover.scenarios.hours import MEASURES, Hours
 from tideover.scenarios.statistics.intervals import Estimate
 from tideover.sim.registry import kind_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 KEY = "run.fails_at"
 PARAMETERS = {KEY: "h"}
@@ -108,6 +112,8 @@ def page(found: Hours) -> Page:
 
 def tables(found: Hours) -> dict[str, pd.DataFrame]:
     """The tables of all hours: ``point``, ``run.fails_at`` (h), then the columns of ``run``."""
+    import pandas as pd
+
     joined = {}
     for name in ("recoveries", "runs"):
         parts = []

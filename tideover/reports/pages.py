@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from tideover.models.accounts.trace import Stretch
 from tideover.models.evaluation.bottleneck import Load
@@ -40,6 +38,9 @@ from tideover.reports.sweeps.points import points, points_table
 from tideover.reports.tables import Record, collected_warnings, point_record, scenario_name, setup
 from tideover.scenarios.sweeps.rows import summarise
 from tideover.sim.units import S, parse_duration
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # The space-time diagram of a run.
 
@@ -127,6 +128,8 @@ def at_capacity(loads: Sequence[Load], strategy: str, rate: str, racks: int) -> 
     """Who runs where and how busy all is at the greatest ``rate`` (in words) that is sustained under a
     strategy; none where tasks share nothing.
     """
+    import pandas as pd
+
     if all(load.kind == "task" for load in loads):
         return ()
     rows = [{"begin_s": 0.0, "end_s": 1.0, "resource": load.name, **load._asdict()} for load in loads]
@@ -247,6 +250,8 @@ def _details(records: Sequence[Record]) -> Section:
 
 
 def join(results: Iterable[Result], table: str) -> pd.DataFrame:
+    import pandas as pd
+
     frames = [conform(table, getattr(result, table)) for result in results]
     filled = [frame for frame in frames if len(frame)]
     return pd.concat(filled, ignore_index=True) if filled else frames[0]

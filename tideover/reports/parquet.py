@@ -48,7 +48,9 @@ def prepare(directory: str | os.PathLike[str], command: str | None = None) -> Pa
         marked = []
     before = next((line.removeprefix(_COMMAND) for line in marked if line.startswith(_COMMAND)), None)
     if command and before and command != before and any(entry.name != MARKER for entry in path.iterdir()):
-        raise ValueError(f"{path}: holds what tideover {before} wrote; name another directory, or empty this")
+        raise ValueError(
+            f"{path}: holds what tideover {before} wrote; name another directory, or empty this one"
+        )
     path.mkdir(parents=True, exist_ok=True)
     owner = command or before
     text = _MARKER_TEXT + (f"{_COMMAND}{owner}\n" if owner else "")

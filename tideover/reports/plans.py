@@ -11,10 +11,9 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from rich.console import Group
 from rich.text import Text
 
@@ -35,6 +34,9 @@ from tideover.scenarios.planning.search import PARTS, Candidate
 from tideover.scenarios.planning.spec import COUNT, TYPE
 from tideover.scenarios.sweeps.factors import as_text
 from tideover.sim.units import S
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # A plan's answer in sentences and tables, for the terminal and for the page.
 
@@ -169,6 +171,8 @@ def drawn(plan: Plan) -> pd.DataFrame:
     """What the figures draw: a row for each candidate whose runs did not fail, the cheapest first;
     ``interval_s``: from one checkpoint's start to the next one's, NaN if there are none.
     """
+    import pandas as pd
+
     front = {id(one) for one in plan.front}
     rows = [
         {

@@ -12,11 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-
 from tideover.models.config import Scenario
 from tideover.models.evaluation.bottleneck import Load
 from tideover.models.results import Result
@@ -29,6 +27,9 @@ from tideover.scenarios.statistics.intervals import Estimate, estimate
 from tideover.sim.histogram import merged
 from tideover.sim.registry import kind_of
 from tideover.sim.units import MS, parse_rate
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Row = dict[str, Any]
 
@@ -62,6 +63,8 @@ class Group:
         return f"{self.citation}, {self.where}"
 
     def frame(self) -> pd.DataFrame:
+        import pandas as pd
+
         return pd.DataFrame(self.rows, columns=[*self.keys, *self.values])
 
 
@@ -178,6 +181,8 @@ def pair_recoveries(recoveries: pd.DataFrame, table: Group | None = None) -> pd.
     simulated); ``n_within``: so many replications are. Cells of strategies that the study did not measure
     follow, with an undefined published figure.
     """
+    import pandas as pd
+
     table = table or group("stableford", "recovery")
     cells = {tuple(row[: len(table.keys)]): float(row[-1]) for row in table.rows}
     data = recoveries.assign(_uncut=uncut(recoveries), _logged=recoveries["state_recovery_s"].astype(float))

@@ -334,7 +334,7 @@ def _size(scenario: Scenario, deployment: Deployment) -> Iterator[Found]:
     """Problems of a scenario whose parts are fine; one sort at a time, as each needs the one before."""
     lump, heavy = coarseness(scenario), heaviest(scenario)
     if lump > MOST_LUMP:
-        message = f"lets one tuple stand for {lump:.3g}; at most {MOST_LUMP:,} are allowed: raise the rate"
+        message = f"lets one tuple stand for {lump:.3g}; at most {MOST_LUMP:,} are allowed: raise lump_rate"
         yield ("run", "lump_rate"), message
         return
     found = [*_numbers(heavy, lump, deployment), *_memory(heavy)]

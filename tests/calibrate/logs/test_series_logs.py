@@ -264,6 +264,14 @@ def test_lines_that_are_broken_are_named(tmp_path: Path) -> None:
     ]
 
 
+def test_lines_shorter_than_the_first_are_all_named(tmp_path: Path) -> None:
+    """A header may end with a comma, and no line do so."""
+    rows = csv((T0 + AT).tolist(), WAITING, header="time,lag,")
+    (tmp_path / "lag.csv").write_text(rows + '""\n')
+    with pytest.raises(ScenarioError, match=r"lag\.csv:2: \(line\): has not 3 columns"):
+        logs.read(tmp_path)
+
+
 def prometheus(parts: Sequence[tuple[dict[str, str], Floats]]) -> str:
     result = [
         {"metric": metric, "values": [[T0 + at, str(v)] for at, v in zip(AT, value, strict=True) if v == v]}

@@ -42,6 +42,7 @@ _MILLISECONDS = 1e11
 """A number of seconds since 1970 is smaller than this until the year 5138."""
 _EARLIEST = 1e8
 _ZERO = pd.Timestamp(0, tz="UTC")
+_COMMAS = bytes.maketrans(b";\t", b",,")
 _AT_ONCE = 1 << 15
 MOST_POINTS = 1 << 19
 FEWEST = 12
@@ -166,13 +167,14 @@ def _names(file: LogFile, line: bytes) -> tuple[list[str], bool]:
 def _rows(file: LogFile, chunk: Sequence[tuple[int, bytes]], columns: int) -> Floats:
     """Time (s), number of the line, and values of the lines that are as they should be; others are named."""
     numbers = [number for number, _ in chunk]
-    text = b"\n".join([line for _, line in chunk]).translate(bytes.maketrans(b";\t", b",,"), b'\r"')
-    letters = np.frombuffer(text + b"\n", np.uint8)
-    commas, ends = np.flatnonzero(letters == ord(",")), np.flatnonzero(letters == ord("\n"))
-    uneven = np.diff(np.searchsorted(commas, ends), prepend=0) != columns
+    lines = [line.translate(_COMMAS, b'\r"') for _, line in chunk]
+    commas = [line.count(b",") for line in lines]
+    uneven = np.array(commas) != columns
     names = list(range(columns + 1))
+    # Of lines with fewer cells the others are empty; the parser pads them only if one line is whole.
+    whole = (line + b"," * (columns - found) for line, found in zip(lines, commas, strict=True))
     cells = pd.read_csv(
-        io.BytesIO(text),
+        io.BytesIO(b"\n".join(whole)),
         header=None,
         names=names,
         usecols=names,  # of a line with more cells the others are passed over

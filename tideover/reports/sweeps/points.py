@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from tideover.models.schema import HEADLINE, LOSSY, UNAFFECTED, block, named
 from tideover.reports import wording
@@ -22,6 +21,9 @@ from tideover.reports.tables import Notes, Table
 from tideover.scenarios.statistics.intervals import Estimate
 from tideover.scenarios.sweeps.factors import as_number, unit_of, written
 from tideover.scenarios.sweeps.rows import AT_LEAST, FIGURES, QUANTILES, quantiles
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Which swept key is where in a figure: an axis, a line each, a panel each, or averaged over.
 
@@ -111,6 +113,8 @@ def cells(
     Points share their luck, so their errors may add up: the ends of their intervals are averaged, and an
     interval of a mean of points is never too narrow for that. It is undefined if that of a point is.
     """
+    import pandas as pd
+
     of = points.times if metric is None else points.metric(metric)
     mine = np.flatnonzero(np.ones(len(points), bool) if chosen is None else chosen)
     found: dict[str, Any] = {}

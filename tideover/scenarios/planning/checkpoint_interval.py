@@ -71,4 +71,6 @@ def at_load(cost: float, mtbf: float, load: float, down: float = 0.0) -> float:
 
 def _check(cost: float, mtbf: float) -> None:
     if not (cost >= 0 and mtbf > 0 and math.isfinite(cost) and math.isfinite(mtbf)):
-        raise ValueError(f"a checkpoint of {cost}, and {mtbf} between failures: give positive ones")
+        raise ValueError(
+            f"a checkpoint of {cost} and a mean time of {mtbf} between failures: give positive ones"
+        )

@@ -581,8 +581,8 @@ class FactorReader(PartBuilder):
         if block is None or block.value is None or block.value == []:
             return None
         if not isinstance(block.value, list):
-            message = f"must be a list of comparisons, as [checkpoint_interval < 30 s], not {block.shown()}"
-            self.refuse(block, "where", message)
+            shape = "a list of comparisons, as in [checkpoint_interval < 30 s]"
+            self.refuse(block, "where", f"must be {shape}, not {block.shown()}")
             return None
         for axis in axes:
             if isinstance(axis, Sampled) and axis.design in FOR_INDICES:
