@@ -40,15 +40,13 @@ TIMES: dict[str, float] = {
     "recovery_time": 5,
 }
 OTHERS = (
-    *(
-        "poll_interval",
-        "state_cost",
-        "reload_cost",
-        "executor_cold",
-        "state_cold",
-        "worker_cold",
-        "cold_time",
-    ),
+    "poll_interval",
+    "state_cost",
+    "reload_cost",
+    "executor_cold",
+    "state_cold",
+    "worker_cold",
+    "cold_time",
 )
 FIRST = [(n, 161) for n in range(10)]
 """(root, when) of the first batch, if nothing fails."""

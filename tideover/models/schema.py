@@ -391,7 +391,7 @@ _RUNS = (
         availability [ratio] availability | part of the measured time outside of every time to recover |
             nothing is measured after the warm-up, or {_FAILED_RUN}
         false_detections? [processes] false detections | processes that lived, but that the detector took for
-            dead and launched anew; with heartbeats | {_FAILED_RUN}
+            dead; with heartbeats and consumer groups | {_FAILED_RUN}
         """,
         at="dependability.{}",
         pool="mean",

@@ -348,8 +348,8 @@ class Pause(PassingFault, TaskFault):
     """The task's process does nothing for ``duration``, and then goes on where it was: SIGSTOP and SIGCONT.
 
     It keeps all it has; what arrives meanwhile waits in its queue. Nobody notices, unless it is silent for
-    longer than a detector's timeout: then it counts as dead, and another process takes its place. Under
-    ``micro_batch`` it is the executor that is stopped, and with a consumer group the member with all its
+    longer than the timeout of ``heartbeats`` or of a ``consumer_group``: then it counts as dead, and another
+    process, or another member, takes its place. Under ``micro_batch`` it is the executor that is stopped, and with a consumer group the member with all its
     tasks.
     """
 
@@ -459,6 +459,9 @@ class PlannedRestart(Fault):
                 yield ("parallelism", name), unknown
             elif (bolt := draft.topology.get(name)) and not hasattr(bolt, "max_parallelism"):
                 yield ("parallelism", name), "is a spout, whose tasks are the partitions of a log, for good"
+            elif any(getattr(draft.topology.get(up), "spout", None) for up in getattr(bolt, "from_", ())):
+                message = "reads a spout, whose log has a partition for each of its tasks, for good"
+                yield ("parallelism", name), message
             elif bolt and working > (bolt.max_parallelism or 0):
                 yield ("parallelism", name), f"needs topology.{name}.max_parallelism, at least {working}"
 

@@ -114,7 +114,7 @@ def test_a_planned_stop_at_each_step(during):
     assert [found.claimed, found.observed] == 2 * ["exactly once"]
     hit = [case.victims[0] for case, _ in found.singles]
     stopped = {victim.name for victim in hit if victim.kind == "planned_restart"}
-    assert stopped == {"host 0", "host 2", "host 4", "the job", "the job, to scale out"}
+    assert stopped == {"host 2", "host 4", "the job", "the job, to scale out"}
     steps = {case.strikes[1].text for case, _ in found.doubles if case.victims[0].name == "the job"}
     assert (found.after_two, "at coordinator: snapshot complete" in steps) == (
         ("exactly once", True) if during else (None, False)

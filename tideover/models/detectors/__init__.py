@@ -18,8 +18,8 @@ is over with the one before. A `lose_state` leaves the process alive, and is ove
 - `restart_on: free_slot` (test_free_slots.py): the tasks of a host that fails each get a slot on another
   one that works, is heard and has one free: if possible without a replica of the task, then with the fewest
   tasks, then the lowest. It is there when its process is ordered. Who finds none waits for the repair.
-  What stands on a host that is stopped on purpose is ordered there at once; of a job that fails as one all
-  that stands there, or all waits.
+  What stands on a host that is stopped on purpose is launched in free slots at once. A job that fails as one
+  takes them only if there is one for each task of that host; else all of it waits.
 
 `heartbeats` with `connection`, where a process dies and its host does not, and is heard
 (test_closed_connections.py):
@@ -58,7 +58,7 @@ process that dies look for slots as those of a host do, and there are none where
   and are ready.
 - With `restart` a new process joins a draw later beside the dead member; with `static` it is the same
   member, and its tasks are ready at once. A partition is not noticed.
-- A `pause` of a bolt's task stops all of its process that are bolts' tasks. It sends its next heartbeat when
+- A `pause` of a bolt's task stops all bolts' tasks of its process. It sends its next heartbeat when
   it goes on (and then each `heartbeat_interval`), learns of a rebalance, and its tasks are ready that it was
   assigned meanwhile. If it is removed before, they are taken from it (a failure of the kind
   `false_detection`), and when the pause is over a new process joins, whatever has struck that one since.

@@ -41,7 +41,7 @@ class Detector(Part):
     rescales: ClassVar[bool] = False
     """Whether planned stops may change numbers of tasks."""
     false_detections: ClassVar[bool] = False
-    """Whether it launches what it takes for dead anew, as after a failure of the kind ``false_detection``."""
+    """Whether it can take for dead what lives: a failure of the kind ``false_detection``."""
 
     @property
     def tries_again(self) -> bool:

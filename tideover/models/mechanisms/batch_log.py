@@ -66,7 +66,7 @@ class BatchSettings(Part):
         Duration,
         Field(
             description="the same for tasks with state; if they come first, at least executor_cold, or, with "
-            "worker_cold, on top of the rest of it"
+            "worker_cold, added to executor_cold - worker_cold"
         ),
     ] = 0
     worker_cold: Annotated[

@@ -9,8 +9,9 @@ something first is the job's ``saver``. The rules (tests/models/test_planned_res
   spouts that stop with it are silent for ``drain``, and while the rest is down. Then the
   saver saves, if there is one, and all goes down together.
 - A failure before that ends the attempt; it is made again `RETRY` later.
-- Stops that are asked for until something is saved share it, and go down together. Of a job that fails as
-  one all is back when the last of them is.
+- Stops that wait for the same savepoint, or for the same batch to end, go down together. Of a job that fails
+  as one all is back when the longest of them is over. A changelog saves each task by itself, and refuses a
+  stop of tasks that are about to go down.
 - The next host is stopped ``pause`` after the one before is back.
 - With ``parallelism`` (tests/models/test_rescaling.py) other numbers of tasks go on from what was saved.
   Those beyond them are idle: they hand markers and barriers on at once, and no fault of a task or host hits

@@ -124,7 +124,7 @@ class Saver:
         raise NotImplementedError
 
     def stop_all(self) -> None:
-        """The last is down for longest: what more than one takes is back with that."""
+        """All go down now: a task that several stops take is back with the longest."""
         stops, self._stops = self._stops, ()
         for stop in sorted(stops, key=lambda stop: stop.down):
             stop.go_down()

@@ -25,7 +25,8 @@ A failure takes no other task with it (test_changelog.py, test_plane_worlds.py):
   and for `restore_time`. A new standby reads everything before anybody can take it.
 
 - Before a planned stop all that it takes commit, and do nothing more until they go down (rank BATCH); not
-  during a rebalance, and members join none before that. If one fails before it the stop is given up.
+  during a rebalance, and its members join no rebalance before that. If one fails before it the stop is given
+  up.
 
 `guarantee: exactly_once` (test_changelog.py):
 

@@ -206,7 +206,7 @@ class Case(NamedTuple):
 def victims(world: World, kinds: Sequence[str], most: int) -> list[Victim]:
     """What each kind can hit: tasks (of each component the first ``most``, with their replicas), the roles of
     the strategy, and of workers, hosts and racks those that are more than one task. A planned stop takes the
-    job, or the host of a component's first task; after one more tasks go on, where there are more.
+    job, or the host of a bolt's first task; or the job goes on with all tasks that it has, where some are idle.
     """
     job, deployment = world.job, world.job.deployment
     tasks = [task for task in job.tasks if task.index < most]
@@ -232,11 +232,12 @@ def victims(world: World, kinds: Sequence[str], most: int) -> list[Victim]:
         found += [Victim("crash_rack", (("rack", rack),), f"rack {rack}") for rack in sorted(racks)]
     if len(hosts) > 1:
         found += [Victim("partition", (("hosts", (host,)),), f"host {host}") for host in hosts]
-        first = sorted({task.host for task in tasks if not task.index})
+        first = sorted({task.host for task in tasks if not task.index and not task.component.is_spout})
         found += [Victim("planned_restart", (("hosts", (host,)),), f"host {host}") for host in first]
     found.append(JOB)
     idle = {c.name: c.tasks for c in job.topology.components if c.tasks > c.config.parallelism}
-    if idle:
+    detector = world.scenario.detector
+    if idle and (detector is None or detector.rescales):
         found.append(Victim("planned_restart", (("parallelism", idle),), "the job, to scale out"))
     return [victim for victim in found if victim.kind in kinds]
 
