@@ -320,7 +320,10 @@ def test_what_nobody_keeps_for_a_replay_is_said_before_it_is_lost(component: str
     assert any(said in remark for remark in kept.warnings) is not silent
 
 
-@pytest.mark.parametrize(("hosts", "on"), [("0, 0, 1", []), ("1, 0, 0", ["host 0"]), ("0, 1, 1", ["host 1"]), ("1, 1, 1", ["host 1"])])
+@pytest.mark.parametrize(
+    ("hosts", "on"),
+    [("0, 0, 1", []), ("1, 0, 0", ["host 0"]), ("0, 1, 1", ["host 1"]), ("1, 1, 1", ["host 1"])],
+)
 def test_hosts_that_are_stopped_one_after_the_other_are_not_lost_together(hosts: str, on: list[str]) -> None:
     """A buffer is lost with those who read from it where both ends are on one of them."""
     log, read, count = hosts.split(", ")

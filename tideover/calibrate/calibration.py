@@ -113,8 +113,8 @@ def _warnings(tables: Mapping[str, pd.DataFrame], every: list[Episode], fits: Fi
     said = failures(tables)
     if behind := [e.name for e in every if not e.caught_up]:
         said.append(
-            f"left out, as the rows of more than {CAUGHT_UP:g} triggers waited before the fault, so the query "
-            f"had not caught up: {', '.join(behind)}"
+            f"left out, as the rows of more than {CAUGHT_UP:g} triggers waited before the fault, so the "
+            f"query had not caught up: {', '.join(behind)}"
         )
     disturbed = [e.name for e in every if e.others_cores > DISTURBED]
     if disturbed:

@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
 from tideover.models.config import Scenario
 from tideover.models.evaluation.bottleneck import Load
 from tideover.models.results import Result

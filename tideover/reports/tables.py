@@ -216,7 +216,9 @@ def blocked_table(result: Record) -> Table:
         rows.append((task, *(f"{100 * part:.1f} %" for part in parts)))
     notes = ["Part of the time that each was up; blocked: a full queue further on kept it from doing more."]
     if len(blocked) > MOST_BLOCKED:
-        notes.append(f"Of {len(blocked)} tasks the {MOST_BLOCKED} blocked most are shown; tasks.parquet has all.")
+        notes.append(
+            f"Of {len(blocked)} tasks the {MOST_BLOCKED} blocked most are shown; tasks.parquet has all."
+        )
     title = f"Busy, blocked, idle: {strategy_name(result['strategy'])}"
     return Table(title, ("task", "busy", "blocked", "idle"), tuple(rows), tuple(notes))
 

@@ -349,8 +349,8 @@ class Pause(PassingFault, TaskFault):
 
     It keeps all it has; what arrives meanwhile waits in its queue. Nobody notices, unless it is silent for
     longer than the timeout of ``heartbeats`` or of a ``consumer_group``: then it counts as dead, and another
-    process, or another member, takes its place. Under ``micro_batch`` it is the executor that is stopped, and with a consumer group the member with all its
-    tasks.
+    process, or another member, takes its place. Under ``micro_batch`` it is the executor that is stopped, and
+    with a consumer group the member with all its tasks.
     """
 
     def strike(self, target: Target, victim: Any, outage: Any) -> None:

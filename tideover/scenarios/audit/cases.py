@@ -206,7 +206,7 @@ class Case(NamedTuple):
 def victims(world: World, kinds: Sequence[str], most: int) -> list[Victim]:
     """What each kind can hit: tasks (of each component the first ``most``, with their replicas), the roles of
     the strategy, and of workers, hosts and racks those that are more than one task. A planned stop takes the
-    job, or the host of a bolt's first task; or the job goes on with all tasks that it has, where some are idle.
+    job, or the host of a bolt's first task; or the job, to go on with the tasks that were idle.
     """
     job, deployment = world.job, world.job.deployment
     tasks = [task for task in job.tasks if task.index < most]

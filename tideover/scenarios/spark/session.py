@@ -144,8 +144,8 @@ def connected(remote: str, conf: Mapping[str, str], archive: Path | None) -> Ite
             grpc.channel_ready_future(channel).result(timeout=setup.CONNECT_S)
         except grpc.FutureTimeoutError:
             raise SparkNotStarted(
-                f"{shown(remote)} answers, but not as a Spark Connect server does within {setup.CONNECT_S:g} s "
-                "(is it the right port? does it want use_ssl=true, or not?)"
+                f"{shown(remote)} answers, but not as a Spark Connect server does within "
+                f"{setup.CONNECT_S:g} s (is it the right port? does it want use_ssl=true, or not?)"
             ) from None
     session: Any = SparkSession.builder.remote(remote).create()
     session.client.set_retry_policies([DefaultPolicy(**_PATIENCE)])
