@@ -173,6 +173,10 @@ def recorded(directory, outputs):
         for name in ("executiongraph.ExecutionGraph", "checkpoint.CheckpointCoordinator")
     )
     id, first, second = JOB[11:-1], TASK.format(1, 0), TASK.format(1, 1)
+    who, other = (
+        "org.apache.flink.runtime.resourcemanager",
+        "ResourceID taskmanager-0-1 (pekko.tcp://x/user/y)",
+    )
     trigger = f"(type=CheckpointType{{name='Checkpoint'}}) @ {T0 * 1000 + 20_000}"
     restored = f"Restoring job {id} from Checkpoint 9 @ {T0 * 1000 + 20_000} for {id} located at file:/x."
     (directory / "jobmanager.log").write_text(
@@ -194,6 +198,7 @@ def recorded(directory, outputs):
             (23.2, graph, f"{JOB} switched from state RESTARTING to RUNNING."),
             (23.2, coordinator, restored),
             (23.2, graph, f"{second} switched from CREATED to SCHEDULED."),
+            (28.5, f"{who}.StandaloneResourceManager", f"Registering TaskManager with {other}"),
             (29.0, graph, f"{second} switched from SCHEDULED to DEPLOYING."),
             (29.5, graph, f"{second} switched from DEPLOYING to INITIALIZING."),
             (30.0, graph, f"{second} switched from INITIALIZING to RUNNING."),
@@ -203,6 +208,7 @@ def recorded(directory, outputs):
     begun = {"t0": T0, "java": "17", "plan": asdict(plan)}
     (directory / "session.json").write_text(json.dumps(begun))
     events = [{"event": "kill", "at": T0 + 22.0, "episode": 0, "victim": "taskmanager-0-0"}]
+    events += [{"event": "replaced", "at": T0 + 23.0, "episode": 0, "name": "taskmanager-0-1"}]
     events += [
         {"event": "others", "at": T0 + at, "cores": cores} for at, cores in [(9, 9.0), (11, 0.5), (39, 1.5)]
     ]
@@ -246,6 +252,8 @@ def test_a_session_is_read_off_its_files(tmp_path, monkeypatch):
         "restarts": 1,
         "refused_s": pytest.approx(NAN, nan_ok=True),
         "given_up_s": pytest.approx(NAN, nan_ok=True),
+        "registered_s": 28.5,
+        "ordered_s": 23.2,
         "slots_s": 29.0,
         "running_s": 30.0,
         "output_s": 30.2,
@@ -278,6 +286,8 @@ def kill(outage=8.0, age=2.0, capacity=3000.0, rate=1000.0, **changes):
     stages = {
         "detected_s": at + 0.2,
         "given_up_s": at + 3,
+        "registered_s": at + outage - 1,
+        "ordered_s": at + 4,
         "slots_s": at + outage - 1,
         "running_s": at + outage,
     }
@@ -323,7 +333,7 @@ def test_law_the_simulated_counterpart_does_the_same(case):
     of 2 s, and the next restart is due.
     """
     outage, _, capacity, _ = case
-    found = simulated(kill(*case), Costs(0.2, 0.05, 3.0, outage - 1, 1.0, 0.05, capacity))
+    found = simulated(kill(*case), Costs(0.2, 0.05, 3.0, outage - 1, 1.0, 0.05, capacity, outage))
     gap, back = law(*case)
     assert found.figures()["output_gap_s"] == pytest.approx(gap, abs=0.05)
     assert found.figures()["catch_up_s"] == pytest.approx(back, abs=0.1)
@@ -334,7 +344,7 @@ def test_law_a_prediction_is_not_the_luck_of_one_run():
     """Restarts are tried each 1.02 s, and there are slots 3.46 s after the kill. The third restart, 3.11 s
     after it, waits for them, unless it, too, fails on the lost TaskManager, as heartbeats have it.
     """
-    found = Prediction.of(kill(), Costs(0.07, 0.02, 2.6, 3.46, 0.59, 0.06, 14_000.0))
+    found = Prediction.of(kill(), Costs(0.07, 0.02, 2.6, 3.46, 0.59, 0.06, 14_000.0, 4.05))
     gaps = {run.restarts: run.figures()["output_gap_s"] for run in found.runs}
     assert gaps[4] - gaps[3] == pytest.approx(0.07 + 1 + 3 * 1.02 - 3.46, abs=0.02)
     assert found.figures["output_gap_s"] == gaps[3] == found.typical.figures()["output_gap_s"]
@@ -349,8 +359,8 @@ def test_a_silence_that_is_not_over_is_not_measured():
 
 
 def test_what_a_kill_costs_is_the_mean_of_its_stages():
-    """Until there are slots it takes 7 and 9 s: 63 ** 0.5, the geometric mean. At 3000/s 10 s of rows take
-    5 s, at 6000/s 12 s of rows 2.4 s: together (15,000 + 14,400) / 7.4 s. Weights count.
+    """Until another has registered it takes 7 and 9 s: 63 ** 0.5, the geometric mean. At 3000/s 10 s of rows
+    take 5 s, at 6000/s 12 s of rows 2.4 s: together (15,000 + 14,400) / 7.4 s. Weights count.
     """
     found = [kill(8.0), kill(10.0, capacity=6000.0)]
     costs = fit(found)
@@ -358,6 +368,7 @@ def test_what_a_kill_costs_is_the_mean_of_its_stages():
     assert costs.replacement == pytest.approx(63**0.5)
     assert costs.capacity == pytest.approx(29_400 / 7.4, rel=0.03)
     assert fit(found, np.array([2.0, 0.0])).outage == pytest.approx(8.0)
+    assert fit([kill(8.0, ordered_s=57.4)]).prepare == pytest.approx(0.6)  # the restart is ordered last
 
 
 def test_law_the_fluid_law_finds_its_own_constants():

@@ -199,8 +199,8 @@ _KEYS = {
     "strategy.aligned_snapshots.upload_time": "a checkpoint, until it is complete",
     f"{_HEARTBEATS}.connection": "as detection",
     f"{_HEARTBEATS}.failed_deployment": "from a restart on the lost TaskManager until it fails",
-    f"{_HEARTBEATS}.replacement": "from the kill until there are slots for all tasks",
-    f"{_HEARTBEATS}.prepare": "from then until every task has put out a row again",
+    f"{_HEARTBEATS}.replacement": "from the kill until another TaskManager has registered",
+    f"{_HEARTBEATS}.prepare": "from then, and the last restart's order, until all tasks put out rows",
 }
 """Keys of scenarios with or without a detector, and what they stand for."""
 

@@ -64,6 +64,8 @@ class Kill:
     restarts: int
     refused_s: float
     given_up_s: float
+    registered_s: float
+    ordered_s: float
     slots_s: float
     running_s: float
     output_s: float
@@ -174,9 +176,10 @@ class Costs:
     connection    from the kill until the first task fails, as its connection is lost
     refused       from a restart on the lost TaskManager until it fails
     given_up      from the kill until the lost TaskManager is no longer reachable
-    replacement   from the kill until there are slots for all tasks
-    prepare       from then until the first row is put out
+    replacement   from the kill until another TaskManager has registered
+    prepare       from then, or from when the last restart was ordered, until the first row is put out
     snapshot      from the begin of a checkpoint until it is complete
+    outage        from the kill until the first row is put out, whatever it was made of
     """
 
     connection: float
@@ -186,10 +189,7 @@ class Costs:
     prepare: float
     snapshot: float
     capacity: float
-
-    @property
-    def outage(self) -> float:
-        return self.replacement + self.prepare
+    outage: float
 
 
 def fit(found: Sequence[Kill], weights: Floats | None = None) -> Costs:
@@ -211,10 +211,11 @@ def fit(found: Sequence[Kill], weights: Floats | None = None) -> Costs:
         connection=mean([k.detected_s - k.at_s for k in found]),
         refused=float(np.nan_to_num(mean([k.refused_s for k in found]), nan=REFUSED_S)),
         given_up=mean([k.given_up_s - k.at_s for k in found]),
-        replacement=mean([k.slots_s - k.at_s for k in found]),
-        prepare=mean([k.output_s - k.slots_s for k in found]),
+        replacement=mean([k.registered_s - k.at_s for k in found]),
+        prepare=mean([k.output_s - np.fmax(k.registered_s, k.ordered_s) for k in found]),
         snapshot=mean([k.snapshot_s for k in found]),
         capacity=rows / lasted,
+        outage=mean([k.outage_s for k in found]),
     )
 
 

@@ -71,7 +71,9 @@ TABLES: dict[str, tuple[Column, ...]] = {
             undefined="none failed",
         ),
         sessions.time("given_up_s", "the lost TaskManager is no longer reachable", _NEVER),
-        sessions.time("slots_s", "there were slots for all tasks, as its replacement had registered", _NEVER),
+        sessions.time("registered_s", "its replacement had registered", _NEVER),
+        sessions.time("ordered_s", "the restart that went well was ordered", _NEVER),
+        sessions.time("slots_s", "there were slots for all tasks, as both had come", _NEVER),
         sessions.time("running_s", "all tasks run again", _NEVER),
         sessions.time("output_s", "all put out a row again, be it for the second time", "there was none"),
         sessions.count("few", "rows of the episode, from its kill on, whose count was too small", "rows"),
@@ -176,6 +178,7 @@ def _kills(directory: Path, plan: SessionPlan, t0: float, outputs: list[Output])
     log = _log(directory)
     (job,) = log.jobs.values()
     failures = log.failures(job)
+    instead = {event["episode"]: event["name"] for event in events if event["event"] == "replaced"}
     restored = [row["triggered"] for row in job.checkpoints.values() if row.get("restored")]
     ends = [*(event["at"] for event in struck[1:]), np.inf]
     for event, end in zip(struck, ends, strict=True):
@@ -191,6 +194,7 @@ def _kills(directory: Path, plan: SessionPlan, t0: float, outputs: list[Output])
             "victim": event["victim"],
             "at_s": at - t0,
             "triggered_s": max((moment - t0 for moment in restored if moment <= at), default=NAN),
+            "registered_s": log.registered.get(instead.get(event["episode"], ""), NAN) - t0,
             **_stages(mine, t0),
             **_seen(outputs, at, min(end, t0 + episode.end_s), t0),
             "others_cores": float(looks[inside, 1].mean()) if inside.any() else NAN,
@@ -213,7 +217,14 @@ def _stages(failure: Failure | None, t0: float) -> Row:
     later = {f"{name}_s": failure.at(name) for name in ("given_up", "slots", "running")}
     known = {name: NAN if at is None else at - t0 for name, at in later.items()}
     mean = float(np.mean(refused)) if refused else NAN
-    return {"restarts": failure.attempts, "detected_s": first - t0, "refused_s": mean, **known}
+    ordered = max((stage.at - t0 for stage in tried if stage.name == "restart_tried"), default=NAN)
+    return {
+        "restarts": failure.attempts,
+        "detected_s": first - t0,
+        "refused_s": mean,
+        "ordered_s": ordered,
+        **known,
+    }
 
 
 def _seen(outputs: list[Output], at: float, end: float, t0: float) -> Row:
@@ -232,7 +243,7 @@ def _seen(outputs: list[Output], at: float, end: float, t0: float) -> Row:
         if at < moment < end:
             first.setdefault(subtask, moment)
     every = {output.subtask for output in outputs} == first.keys()
-    return {"output_s": max(first.values()) - t0 if every else NAN} | wrong
+    return {"output_s": max(first.values()) - t0 if first and every else NAN} | wrong
 
 
 def _checkpoints(directory: Path, t0: float) -> Iterator[Row]:

@@ -201,7 +201,8 @@ _Take = Callable[["Log", _Found, float], bool | None]
 
 
 class Log:
-    """Reads logs of one JobManager in the order of their times; ``jobs`` and ``settings`` are what it found.
+    """Reads logs of one JobManager in the order of their times; ``jobs`` and ``settings`` are what it found;
+    ``registered``: when TaskManagers did so last, by their ids.
 
     ``feed`` takes the files, one after the other.
     """
@@ -213,6 +214,7 @@ class Log:
         self.first = self.last = float("nan")
         self._graphs: dict[bytes, str] = {}
         self._unnamed: dict[bytes, str] = {}
+        self.registered: dict[str, float] = {}
         self._address: dict[bytes, bytes] = {}
         self._broken: dict[bytes, tuple[float, float, Mark]] = {}
         self._newest = ""
@@ -332,6 +334,7 @@ class Log:
 
     def _registered(self, found: _Found, at: float) -> None:
         self._address[found[2]] = found[1]
+        self.registered[found[1].decode()] = at
         self._broken.pop(found[1], None)
 
     def _association(self, found: _Found, at: float) -> None:
