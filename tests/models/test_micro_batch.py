@@ -487,3 +487,6 @@ def test_bad_input() -> None:
     text["strategy"] = {"kind": "micro_batch", "recovery": "replay", "max_offsets_per_trigger": 5}
     with pytest.raises(ScenarioError, match="which reads all at once"):
         load(text)
+    text["strategy"] = {"kind": "micro_batch", "executor_cold": "1 s", "worker_cold": "1.5 s"}
+    with pytest.raises(ScenarioError, match=r"worker_cold \(1.5 s\) is a part of executor_cold \(1 s\)"):
+        load(text)

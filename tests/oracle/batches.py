@@ -165,6 +165,7 @@ class MicroBatches(Protocol, kind="micro_batch"):
 
     @staticmethod
     def drawn(make: Maker) -> dict[str, Any]:
+        cold = make.ns(0, 0, 4, 20)
         return {
             "recovery": make.some("checkpoint", "checkpoint", "replay"),
             "trigger_interval": make.some(0, 0, 10, 10, 20, 37) * TICK,
@@ -178,8 +179,8 @@ class MicroBatches(Protocol, kind="micro_batch"):
             "commit_time": make.ns(0, 1, 8, 15),
             "reload_time": make.ns(0, 0, 2),
             "reload_cost": make.ns(0, 0, 1),
-            "executor_cold": make.ns(0, 0, 4),
-            "worker_cold": make.some(None, None, 0, TICK, 2 * TICK),
+            "executor_cold": cold,
+            "worker_cold": make.some(None, None, 0, cold // 2, cold),
             "state_cold": make.ns(0, 0, 3),
             "locality_wait": make.ns(0, 0, 5, 20),
             "resubmit_time": make.ns(0, 0, 2),

@@ -380,7 +380,9 @@ def _from_stamps(
             state_cold_s = _mean(counting, w) or known.state_cold_s
             found = replace(found, executor_cold_s=_mean(reading, w), state_cold_s=state_cold_s)
             if np.isfinite(again).any():
-                found = replace(found, worker_cold_s=_mean(again, w))
+                worker = _mean(again, w)  # which a new executor has to start, too
+                cold = max(worker, found.executor_cold_s)
+                found = replace(found, worker_cold_s=worker, executor_cold_s=cold)
         if anew:
             idle = _mean(restart, w * ~busy) if (~busy).any() else found.restart_s
             stop = max(0.0, _mean(restart, w * busy) - idle) if busy.any() else 0.0

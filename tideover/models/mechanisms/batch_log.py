@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import effects_of
@@ -27,7 +27,7 @@ from tideover.sim.kernel import Kernel
 from tideover.sim.plane.plane import Plane, Rows
 from tideover.sim.registry import Part
 from tideover.sim.train import Ints, Train
-from tideover.sim.units import MS, Duration, S
+from tideover.sim.units import MS, Duration, S, format_duration
 
 
 class BatchSettings(Part):
@@ -93,6 +93,15 @@ class BatchSettings(Part):
     cold_time: Annotated[
         Duration, Field(description="extra time of the first batch after a driver's restart")
     ] = 0
+
+    @model_validator(mode="after")
+    def _is_part(self) -> BatchSettings:
+        if self.worker_cold is not None and self.worker_cold > self.executor_cold:
+            raise ValueError(
+                f"worker_cold ({format_duration(self.worker_cold)}) is a part of executor_cold "
+                f"({format_duration(self.executor_cold)}), and must not be longer"
+            )
+        return self
 
     def refusal(self, bolt: BoltConfig) -> str | None:
         window = bolt.bolt.ends

@@ -323,9 +323,8 @@ class Batches(Mechanism, CopyHolder, Runner, Saver):
 
     def _tell_kept(self) -> None:
         """Say what the log keeps, which grows unless a batch is committed, or forgotten, or rows deleted."""
-        self._job.say.kept(self._rows_kept)
+        self._job.say.kept(self._rows_kept())
 
-    @property
     def _rows_kept(self) -> int:
         """Rows that the log keeps for the query: those of the batch, and what is in none."""
         in_batch = () if self._batch is None else self._batch.content.values()
@@ -340,6 +339,10 @@ class Batches(Mechanism, CopyHolder, Runner, Saver):
         waiting = [read for reads in self._log.waiting.values() for read in reads]
         if not waiting:
             return 0
+        oldest = min(int(read.rows["time"][0]) for read in waiting)
+        newest = max(int(read.rows["time"][-1]) for read in waiting)
+        if newest - oldest <= self._retention:
+            return self._log.size if newest >= since else 0
         came = np.sort(np.concatenate([read.rows["time"] for read in waiting]), kind="stable")
         tuples = [read.rows["time"][read.rows["mark"] == 0] for read in waiting]
         first = int(came.searchsorted(since))
@@ -503,11 +506,10 @@ class StartingOver(Stopping):
         epoch = self._epoch()
         return [left for left in self._left if not self._by_time or left[1] > epoch // left[0].windows.beats]
 
-    @property
     def _rows_kept(self) -> int:
         batch = self._batch
         twice = batch.content.values() if batch is not None and batch.visible else ()
-        return super()._rows_kept + self._rows - sum(records.n for records in twice)
+        return super()._rows_kept() + self._rows - sum(records.n for records in twice)
 
     def _comes_again(self, task: BoltView, train: Train, outage: int | None = None) -> Mask | None:
         if self._because < 0 or outage not in (None, self._because):
