@@ -12,6 +12,7 @@ import pytest
 
 from tests.models.chain import ONES
 from tests.models.test_cards import served
+from tests.models.test_exactness import check
 from tests.models.traced import hosts_at_end
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.config import Scenario
@@ -20,6 +21,7 @@ from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import Links, MachineType
 from tideover.models.simulation import simulate
 from tideover.models.strategies.aligned_snapshots import AlignedSnapshots
+from tideover.models.strategies.none import Amnesia
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
 
@@ -33,6 +35,12 @@ def found_on(*failures: Any, slots: int | None = None, until: float = 300, **mor
     detector = Heartbeats(interval=1000, timeout=40 * MS, launch=ms(20), restart_on="free_slot", **more)
     found = world(topology, "none", failures or (DIES,), until, hosts=hosts, links=TO_2)
     return found.model_copy(update={"detector": detector})
+
+
+def seldom(scenario: Scenario) -> Scenario:
+    """The same with fewer heartbeats, for the reference, which has an event for each."""
+    rarely = scenario.detector.model_copy(update={"interval": 10 * MS})
+    return scenario.model_copy(update={"detector": rarely})
 
 
 @pytest.mark.parametrize("reserve", [0, 1])
@@ -63,6 +71,19 @@ def test_if_its_slot_is_taken_by_a_failure_it_gets_another() -> None:
     assert hosts_at_end(scenario) == {"s.0": 0, "p.0": 0}
 
 
+@pytest.mark.parametrize("strategy", [Amnesia(), AlignedSnapshots(checkpoint_interval=50 * MS)])
+@pytest.mark.parametrize("lost", ["crash_host", "planned_restart"])
+def test_if_its_slot_is_taken_and_no_other_is_free_it_waits_for_its_host(lost: str, strategy: Any) -> None:
+    """The same, but host 0 is full: what is ordered at 140 is launched when host 1 is repaired, at 600."""
+    second = stop_of(2, at=120) if lost == "planned_restart" else fault(lost, 120, host=2, repair=500 * MS)
+    scenario = found_on(DIES, second, slots=1, until=900).model_copy(update={"strategy": strategy})
+    rows = simulate(scenario).recoveries
+    assert [row["ready_at_s"] for row in rows] == [0.62, 0.62]
+    assert [row["detected_at_s"] for row in rows] == pytest.approx([0.14, 0.14], abs=2e-6)
+    assert hosts_at_end(scenario) == {"s.0": 0, "p.0": 1}
+    check(seldom(scenario))
+
+
 def test_a_process_that_crashes_on_a_host_that_lives_stays_there() -> None:
     assert hosts_at_end(found_on(fault("crash_task", 100, component="p"))) == {"s.0": 0, "p.0": 1}
 
@@ -87,8 +108,8 @@ def test_of_a_job_only_what_has_failed_goes_elsewhere() -> None:
     assert simulate(scenario).ledger["lost"] == 0
 
 
-def stop_of(*hosts: int, down: int = 500) -> Any:
-    return fault("planned_restart", 100, hosts=hosts, down=ms(down), pause=50 * MS)
+def stop_of(*hosts: int, down: int = 500, at: float = 100) -> Any:
+    return fault("planned_restart", at, hosts=hosts, down=ms(down), pause=50 * MS)
 
 
 def test_what_stands_on_a_host_that_is_stopped_takes_a_free_slot_at_once() -> None:
@@ -110,6 +131,34 @@ def test_a_host_that_is_back_has_free_slots() -> None:
     scenario = found_on(fault("crash_host", 50, host=2, repair=600 * MS), stop_of(1), slots=1, until=900)
     assert simulate(scenario).recoveries[1]["ready_at_s"] == 0.6
     assert hosts_at_end(scenario) == {"s.0": 0, "p.0": 1}
+
+
+@pytest.mark.parametrize("second", [stop_of(2), fault("crash_host", 100, host=2, repair=900 * MS)])
+def test_a_slot_that_is_gone_at_the_instant_of_the_stop_is_none(second: Any) -> None:
+    """p is stopped, and host 2, where it would go, at once after it: it is back with its host, at 600."""
+    scenario = found_on(stop_of(1), second, slots=1, until=900)
+    assert [row["ready_at_s"] for row in simulate(scenario).recoveries] == [0.6, 0.6]
+    assert hosts_at_end(scenario) == {"s.0": 0, "p.0": 1}
+    check(seldom(scenario))
+
+
+def test_who_does_not_work_needs_no_slot() -> None:
+    """Host 1, which is stopped, has p and count.1, which is idle; host 2 has one slot, host 0 none. p goes
+    there, and the job is back 20 + 7 after the stop.
+    """
+    more = {"window": {"length": 100 * MS}, "hosts": (0, 1), "max_parallelism": 2}
+    count = bolt("windowed_count", {"p": "fields"}, 1, **more)
+    scenario = found_on(stop_of(1), until=900, prepare=ms(7))
+    changes = {
+        "topology": scenario.topology | {"count": count},
+        "hosts": Hosts(machines={"m": MachineType(count=2, slots=2), "n": MachineType(count=1, slots=1)}),
+        "strategy": AlignedSnapshots(checkpoint_interval=50 * MS),
+    }
+    scenario = scenario.model_copy(update=changes)
+    (row,) = simulate(scenario).recoveries
+    assert row["ready_at_s"] - row["failed_at_s"] == pytest.approx(0.027)
+    assert hosts_at_end(scenario) == {"s.0": 0, "p.0": 2, "count.0": 0, "count.1": 1}
+    check(seldom(scenario))
 
 
 @pytest.mark.parametrize(("slots", "down", "host"), [(2, 27, 2), (1, 500, 1)])

@@ -283,8 +283,8 @@ CONNECTIONS = (
     ),
     Mutation(
         "a host whose process is dead has slots",
-        "max(self._repairs.over(host.number), self._away.get(host.number, 0)) <= now",
-        "self._repairs.over(host.number) <= now",
+        "max(self._repairs.over(host), self._away.get(host, 0))",
+        "self._repairs.over(host)",
         (CLOSED, "-k", "has_no_slots"),
     ),
 )

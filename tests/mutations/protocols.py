@@ -121,9 +121,21 @@ PLANNED = (
     ),
     Mutation(
         "a job takes free slots though some of it has none",
-        "any(map(self._has_to_wait, victims))",
+        "any(map(self._has_to_wait, working))",
         "False",
         (f"{MODELS}/test_free_slots.py", "-k", "are_enough"),
+    ),
+    Mutation(
+        "who loses its slot is launched on a host that is down",
+        "for victim in lost:\n",
+        "for victim in ():\n",
+        (f"{MODELS}/test_free_slots.py", "-k", "it_waits_for_its_host"),
+    ),
+    Mutation(
+        "who does not work takes a slot",
+        "isinstance(victim, Machine) or not victim.idle]",
+        "True]",
+        (f"{MODELS}/test_free_slots.py", "-k", "needs_no_slot"),
     ),
     Mutation(
         "who stands still hears of a rebalance",

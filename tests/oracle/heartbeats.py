@@ -61,8 +61,7 @@ class Seats(Part):
             there = [other for other in others if self.of(other)[0] == host]
             slots = self.layout.machines[host].slots if self.layout.machines else None
             room = slots is None or len(there) < slots
-            works = max(self.world.repaired.get(host, 0), self.away.get(host, 0)) <= now
-            if room and works and host != task.host:
+            if room and self.works_from(host) <= now and host != task.host:
                 twin = any(other.logical == task.logical for other in there)
                 free.append((twin, len(there), host))
         if free:
@@ -70,6 +69,10 @@ class Seats(Part):
             crew = [self.of(other)[1] for other in others if self.of(other)[0] == host]
             workers = range(getattr(self.world.scenario.hosts, "workers", 1))
             self.kept[task] = host, min(workers, key=crew.count)
+
+    def works_from(self, host: int) -> int:
+        """When it is repaired, and whoever has to register there has."""
+        return max(self.world.repaired.get(host, 0), self.away.get(host, 0))
 
     def usable(self, thing: Any) -> int:
         """From when on it can be launched."""
@@ -308,13 +311,25 @@ class Listener(Part):
                 dying = []
             replaced = {process.thing: self._registers(process, outage) for process in dying}
             there = [each for each in things if not self.processes[each].given_up]
+            had = [each for each in there if each in self.seats.kept]
             self.seats.struck(outage.fault, there, replaced)
+            for thing in had:
+                if thing not in self.seats.kept:
+                    self._waits_for_its_host(self.processes[thing], thing)
         job = [each for each in things if self.layout.needs.one_job and isinstance(each, Bolt)]
         for thing in things:
             if thing not in job:
                 self._alone(self.processes[thing], outage, lives)
         if job:
             self._together([self.processes[thing] for thing in job], outage, lives)
+
+    def _waits_for_its_host(self, process: Process, task: Task) -> None:
+        """Its slot is lost, and there is no other."""
+        there = self.seats.works_from(task.home[0])
+        if process.state == "stopped" and not self.layout.needs.one_job:
+            Clock.cancel(process.coming)
+            process.coming = self._ready_at(task, there, partial(self._resumes, process))
+        process.there = max(process.there, there)
 
     def stopped(self, outage: Outage, things: list[Hashable], down: int) -> None:
         """They have said that they go, and run again so much later, or at once where slots are free; then
@@ -347,15 +362,17 @@ class Listener(Part):
         seats, host = self.seats, getattr(outage.fault, "host", None)
         if seats is None:
             return []
+        working = [each for each in things if not getattr(each, "idle", False)]
         if host is not None:
-            seats.struck(outage.fault, [*things, *self.taken_down([], outage.fault)], {})
-        wait = [each for each in things if max(seats.usable(each), self.processes[each].there) > self.now]
+            seats.struck(outage.fault, working, {})
+        wait = [each for each in working if max(seats.usable(each), self.processes[each].there) > self.now]
         if self.layout.needs.one_job and (host is None or wait):
             for thing in things:
                 seats.kept.pop(thing, None)
-        return [thing for thing in things if thing in seats.kept]
+        return [thing for thing in working if thing in seats.kept]
 
     def _resumes(self, process: Process) -> None:
+        self._go(process)  # its host may have failed meanwhile
         for step in ("ordered", "launched"):
             self.world.outages.comes_to(step, process.thing)
         process.state = "ready"

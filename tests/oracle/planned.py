@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tideover.sim.faults import FAULTS
 
 from .bolts import Bolt
-from .clock import Part, Rank, control
+from .clock import Clock, Part, Rank, control
 from .coordinators import Nimbus
 from .faults import befall, take_down
 
@@ -81,9 +81,18 @@ class PlannedStop(Part):
         if host is not None and isinstance(world.listener, Nimbus):  # who takes it for dead
             befall(world, fault, outage, take_down)
         else:
-            befall(world, fault, outage, partial(take_down, found=self.going))
-            if world.listener is not None:
-                world.listener.stopped(outage, self.things, down)
+            listener, newest = world.listener, {**world.outages.newest}
+            slots = [] if listener is None or host is None else listener.taken_down([], fault)
+            waiting = [task for task in slots if task not in self.going]
+            befall(world, fault, outage, partial(take_down, found=[*self.going, *waiting]))
+            if listener is not None:
+                listener.stopped(outage, self.things, down)
+            if waiting:  # for a slot there, and nobody has to be told that they are down
+                for task in outage.tasks:
+                    if task not in self.things:
+                        Clock.cancel(task.ready_event)
+                        world.outages.newest[task] = newest[task]
+                listener.struck(outage, waiting)
         for component, working in self.fault.parallelism.items():
             world.protocol.rescale(component, working)
         self._silence(down + 1)

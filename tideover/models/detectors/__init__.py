@@ -17,9 +17,10 @@ is over with the one before. A `lose_state` leaves the process alive, and is ove
   counts no more.
 - `restart_on: free_slot` (test_free_slots.py): the tasks of a host that fails each get a slot on another
   one that works, is heard and has one free: if possible without a replica of the task, then with the fewest
-  tasks, then the lowest. It is there when its process is ordered. Who finds none waits for the repair.
+  tasks, then the lowest. It is there when its process is ordered. Who finds none waits for the repair;
+  who loses one by then, and finds no other, is launched at the repair, whenever it was ordered.
   What stands on a host that is stopped on purpose is launched in free slots at once. A job that fails as one
-  takes them only if there is one for each task of that host; else all of it waits.
+  takes them only if there is one for each working task of that host; else all of it waits.
 
 `heartbeats` with `connection`, where a process dies and its host does not, and is heard
 (test_closed_connections.py):

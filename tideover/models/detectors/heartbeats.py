@@ -147,6 +147,13 @@ def process_name(worker: Worker) -> str:
     return f"worker {worker.host}.{worker.number}"
 
 
+def _later(back: Return, late: int) -> Return:
+    """The same, launched and ready so much (ns) later."""
+    late = max(0, late)
+    launched = min((back.launched or 0) + late, NEVER)
+    return back._replace(ready=min(back.ready + late, NEVER), launched=launched)
+
+
 class _Death(NamedTuple):
     """Of a process (ns).
 
@@ -165,11 +172,13 @@ class _Restart:
 
     noticed   the failure after which it was ordered: the death, or that of the deployment before; None:
               none, it was stopped on purpose
+    there     from when on it has a place to be launched in (ns)
     """
 
     back: Return
     noticed: int | None
     earlier: Sequence[Earlier] = ()
+    there: int = 0
 
     @property
     def ordered(self) -> int:
@@ -222,6 +231,8 @@ class Listener(Watcher):
         """By outage and host: from when on something can be launched there."""
         self._cuts = Cuts(job, detector.listener)
         self._slots = FreeSlots(job, self._cuts) if detector.moves_tasks else None
+        self._late: dict[Any, int] = {}
+        """Of those that have lost a slot before they were launched: from when on they have a place (ns)."""
         self._dead: dict[Any, tuple[int, int]] = {}
         """Of the job: when each process last died, and when its slots were dropped (ns)."""
         self._pauses: dict[Any, tuple[int, int]] = {}
@@ -240,11 +251,13 @@ class Listener(Watcher):
         if self._slots is not None:
             known, now = self._known, self._kernel.now
             given_up = {e for e in known if known[e].ordered == NEVER and known[e].back.detected < now}
-            self._slots.struck(
+            lost = self._slots.struck(
                 fault,
                 [each for each in struck if each not in given_up],
                 {} if fault.process_lives else self._replaced(filter(self._lives, struck), outage.number),
             )
+            for victim in lost:
+                self._waits_for_its_host(victim, self._slots.works_from(victim.host))
         found = {each: self._process_fails(each, fault, outage) for each in struck if each not in job}
         if job:
             hit = [each for each in struck if each in job]
@@ -252,6 +265,18 @@ class Listener(Watcher):
         if not fault.process_lives:
             self._launch_elsewhere(struck)
         return found
+
+    def _waits_for_its_host(self, victim: Any, there: int) -> None:
+        """It has lost its slot, and found no other: there is a place for it from ``there`` on (ns)."""
+        known, of_job = self._known[victim], self._one_job and victim in self._bolts
+        if known.noticed is None and not of_job:  # whoever has stopped it brings it back
+            known.back = Return(known.back.detected, there, there, there)
+            return
+        begins, known.there = max(known.ordered, known.there), max(known.there, there)
+        known.back = _later(known.back, known.there - begins)
+        if of_job and self._job_back is not None:
+            self._late[victim] = known.there
+            self._job_back = _later(self._job_back, known.launched - (self._job_back.launched or 0))
 
     def _launch_elsewhere(self, victims: Iterable[Any]) -> None:
         """Those that go to other hosts do so when they are ordered; who is given up needs no slot."""
@@ -288,12 +313,13 @@ class Listener(Watcher):
         """
         now, number, job, slots = self._kernel.now, outage.number, self._one_job, self._slots
         back = Return(now, outage.ready_at, outage.ready_at, outage.ready_at)
+        working = [victim for victim in victims if isinstance(victim, Machine) or not victim.idle]
         if slots is not None and gone is not None:
-            slots.struck(gone, [*victims, *slots.waiting_on(gone)], {})
-        if slots is not None and job and (gone is None or any(map(self._has_to_wait, victims))):
+            slots.struck(gone, working, {})
+        if slots is not None and job and (gone is None or any(map(self._has_to_wait, working))):
             slots.forget(victims)
         moved: dict[Any, Return] = {}
-        for victim in victims:
+        for victim in working:
             if slots is not None and slots.keeps(victim):
                 launched = self._launched(victim, now, 0, number)
                 moved[victim] = Return(now, self._prepared(victim, launched, number), now, launched)
@@ -341,6 +367,7 @@ class Listener(Watcher):
             self._slots.away(replaced)
             self._slots.find([victim])
         death = _Death(now, now, self._registered(victim, 0, number))
+        self._late.pop(victim, None)
         if self._one_job and victim in self._bolts:
             back = self._job_fails(_JobRestart(number, now, {victim: death.there}))
         else:
@@ -371,7 +398,7 @@ class Listener(Watcher):
             noticed = failed[-1]
         launched = self._launched(victim, ordered, death.there, number)
         back = Return(death.detected, self._prepared(victim, launched, number), ordered, launched)
-        restart = self._known[victim] = _Restart(back, noticed, earlier)
+        restart = self._known[victim] = _Restart(back, noticed, earlier, death.there)
 
         def has_failed() -> None:
             if self._known[victim] is restart:
@@ -397,6 +424,7 @@ class Listener(Watcher):
 
     def _death(self, victim: Any, fault: Fault, outage: Outage) -> _Death:
         """A process dies of a fault now."""
+        self._late.pop(victim, None)
         detected = dropped = self._missed_at(victim)
         detector, host = self._detector, victim.host
         broken = host is not None and fault.breaks(self._hosts[host].rack, host)
@@ -461,10 +489,11 @@ class Listener(Watcher):
         usable = max(restart.waiting.values(), default=0)
         restart.ordered = ordered = self._ordered(restart.detected, earlier, usable)
         restart.left = restart.waiting if self._comes_to_nothing(place) else {}
-        for each, there in restart.waiting.items():
+        for each, usable in restart.waiting.items():
+            there = max(usable, self._late.get(each, 0))
             launched = self._launched(each, ordered, there, restart.number)
             back = Return(restart.detected, launched, ordered, launched)
-            self._known[each] = _Restart(back, restart.detected)
+            self._known[each] = _Restart(back, restart.detected, there=there)
 
     def _comes_to_nothing(self, place: int) -> bool:
         """Whether this restart of the job is overtaken by the next failure, or fails itself: then that is the
@@ -637,16 +666,18 @@ class FreeSlots:
         kept = self._kept.items()
         return [task for task, (host, _) in kept if fault.breaks(self._hosts[host].rack, host)]
 
-    def struck(self, fault: Fault, victims: Iterable[Any], replaced: Mapping[Any, int]) -> None:
+    def struck(self, fault: Fault, victims: Iterable[Any], replaced: Mapping[Any, int]) -> list[Task]:
         """A fault strikes these now: tasks of hosts that fail get slots elsewhere, one after the other; and
-        so do those of processes that are ``replaced`` by themselves, after so long (ns).
+        so do those of processes that are ``replaced`` by themselves, after so long (ns). Returns those that
+        have lost a slot, and found no other.
         """
         self._repairs.struck(fault, self._job.kernel.now)
         self.away(replaced)
         broken = {host.number for host in self._hosts if fault.breaks(host.rack, host.number)}
-        if broken or replaced:
-            lost = [each for each in victims if each in replaced or self._seat(each)[0] in broken]
-            self.find([task for task in self._job.tasks if task in lost], broken)
+        lost = [each for each in victims if each in replaced or self._seat(each)[0] in broken]
+        had = [each for each in lost if each in self._kept]
+        self.find([task for task in self._job.tasks if task in lost], broken)
+        return [task for task in had if task not in self._kept]
 
     def away(self, replaced: Mapping[Any, int]) -> None:
         """Their hosts have no free slots until others have registered in their place."""
@@ -668,6 +699,10 @@ class FreeSlots:
         """From when on it can be launched: at once elsewhere, or when its host is repaired (ns)."""
         elsewhere = victim in self._kept or victim.host is None
         return 0 if elsewhere else self._repairs.over(victim.host)
+
+    def works_from(self, host: int) -> int:
+        """When a host is back, and whoever has to register there has (ns)."""
+        return max(self._repairs.over(host), self._away.get(host, 0))
 
     def forget(self, tasks: Iterable[Task]) -> None:
         for task in tasks:
@@ -698,7 +733,7 @@ class FreeSlots:
             host.number
             for host in self._hosts
             if host.number not in broken
-            and max(self._repairs.over(host.number), self._away.get(host.number, 0)) <= now
+            and self.works_from(host.number) <= now
             and self._cuts.hears(host.number)
             and (host.slots is None or taken.count(host.number) < host.slots)
         ]

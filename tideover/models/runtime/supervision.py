@@ -262,10 +262,16 @@ class Supervisor:
         host, down = stop
         outage = self._begin(fault.kind, fault.where if host is None else f"host {host}", 0, down)
         gone = None if host is None else CrashHost(at=0, host=host, repair=down, while_down=fault.while_down)
-        if gone is None or self.watch.is_told:
-            self._kill(fault, outage, victims, [], self.watch.stopped(victims, outage, gone))
-        else:
+        if gone is not None and not self.watch.is_told:
             self._crashes(gone, outage)
+            return
+        planned = self.watch.stopped(victims, outage, gone)
+        waiting = [] if gone is None else self.watch.taken_down([], gone)
+        if gone is not None and (waiting := [each for each in waiting if each not in victims]):
+            more, job = self._with_the_job(waiting)
+            planned |= self.watch.returns(waiting, job, gone, outage)
+            victims = sorted([*victims, *more], key=lambda v: (isinstance(v, Machine), v.number))
+        self._kill(fault, outage, victims, [], planned)
 
     def stopped_with(self, host: int | None) -> list[Victim]:
         """Of the job it is the process that runs its tasks, if one does, and never an acker."""
