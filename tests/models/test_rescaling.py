@@ -204,7 +204,8 @@ def test_what_moves_is_neither_lost_nor_counted_twice(scenario: Scenario) -> Non
     ("key", "more", "said"),
     [
         ({"max_parallelism": 1}, {"stop": {"parallelism": {"count": 1}}}, "must be at least parallelism"),
-        ({"max_parallelism": 4, "from": {"s": "shuffle"}}, {}, "is of bolts that read bolts"),
+        ({"max_parallelism": 4, "from": {"s": "shuffle"}}, {}, "parallelism.count: reads a spout"),
+        ({"max_parallelism": 4, "from": {"s": "shuffle"}}, {"stop": {"parallelism": {}}}, "that read bolts"),
         ({"max_parallelism": 4, "from": {"p": "all"}}, {}, "shuffle, fields and global"),
         ({"max_parallelism": 4, "from": {"p": "shuffle"}}, {}, "moves state by key"),
         ({"max_parallelism": 4, "window": {"tuples": 5}}, {}, "moves state by key"),
