@@ -14,7 +14,7 @@ from tideover.calibrate import calibration, comparison, counterpart
 from tideover.calibrate import fits as fitting
 from tideover.calibrate.comparison import correctness, fit, pairs, ranking, timelines
 from tideover.calibrate.counterpart import Faults, noisy, predicted, simulated
-from tideover.calibrate.episodes import BacklogCurve, Batches, Fault, episodes
+from tideover.calibrate.episodes import BacklogCurve, Batches, Fault, episodes, marked
 from tideover.calibrate.fits import fit_costs
 from tideover.models.simulation import simulate
 from tideover.reports.columns import CALIBRATION
@@ -326,6 +326,9 @@ def test_what_strikes_a_backlog_is_left_out_and_named(monkeypatch):
     for name in ("pairs", "parameters", "timelines"):
         pd.testing.assert_frame_equal(with_it.frames[name], without.frames[name])
     assert [one.frames["correctness"]["kills"].tolist() for one in made] == [[2], [3]]
+    busy = replace(kills[1], others_cores=1.0)  # left out for a quiet kill, but not for one that is left out
+    for other, says in ((kills[0], True), (replace(kills[0], curve=behind), False)):
+        assert [one.disturbed for one in marked([other, busy])] == [False, says]
 
 
 @pytest.mark.parametrize(

@@ -385,6 +385,13 @@ def episodes(tables: Mapping[str, pd.DataFrame]) -> list[Episode]:
                 curve=curve,
             )
             found.append(one)
+    return marked(found)
+
+
+def marked(found: list[Episode]) -> list[Episode]:
+    """Episodes with who was ``disturbed``: those next to other programs, if the fit has a quiet one of their
+    kind that can be used.
+    """
     fit = [e for e in found if not e.held_out and e.caught_up]
     quiet = {(e.condition, e.kind) for e in fit if not e.others_cores > DISTURBED}
     return [
