@@ -214,6 +214,13 @@ def test_who_goes_on_in_time_beats_from_then_on() -> None:
     assert (pause[0], died, noticed) == ("pause", 149.5, 147 + 45)
 
 
+def test_a_pause_that_is_lengthened_is_one() -> None:
+    """From 100 to 135: it does not go on at 120, so who dies at 129 has sent nothing since 100."""
+    removed = moments(dies(paused(100_000, 60)))[1][1]
+    found = moments(dies(paused(100_000, 20), paused(115_000, 20), fault("crash_worker", 129_000, host=1)))
+    assert (found[-1][1], found[-1][2]) == (129, removed)
+
+
 def test_a_process_stands_still_with_all_of_its_tasks() -> None:
     """Both are on host 1, which has one process. Nothing is done from 100 on, but what is under way."""
     scenario = dies(paused(100_000, 40), hosts=2)
