@@ -443,3 +443,20 @@ def test_what_comes_to_a_task_that_is_done_begins_at_once() -> None:
     trace = checked(world(topology, "none", until=35))
     at_30 = [row for row in trace.processed if row[0] == "r" and row[6] == 30 * MS]
     assert (len(at_30), trace.overflowed) == (3, [])
+
+
+# -- what is not over yet ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("failures", [(), (fault("crash_task", 70, component="s"),)])
+def test_a_window_that_a_spout_could_not_end_yet_is_not_missing(failures: tuple[Any, ...]) -> None:
+    """s ──▶ q, which a checkpoint keeps from 12 to 3012. It has one place, so s is held up with the root of
+    30, and says that 40 is over when it has got rid of it. Without checkpoints the window would be out at 40.
+    """
+    q = queued(counts("s", window={"length": 40 * MS, "trigger": "marker"}), 1, "block")
+    settings = {"checkpoint_interval": 12 * MS, "serialise_time": 3000 * MS, "spout_buffer": True}
+    scenario = world({"s": queued(spout(**ONES), send=0), "q": q}, "rsm", failures, until=2000, **settings)
+    run = simulate(scenario)
+    assert run.windows == {"emitted": 0, "correct": 0, "wrong": 0, "missing": 0}
+    assert [row["time_to_recover_s"] for row in run.recoveries] == [0] * len(failures)
+    check(scenario)

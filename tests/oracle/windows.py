@@ -99,7 +99,8 @@ def verdict(world: World, twin: Twin | None) -> Verdict:
         lost = place in gone
         panes = world.layout.panes(place[0])
         beat = place[2] * (1 if panes is None else panes.slide)
-        if not lost and beat in ended and world.layout.by_marker(place[0]):
+        owed = beat in ended or any(spout.state.handed < beat for spout in _above(world, place[0]))
+        if not lost and owed and world.layout.by_marker(place[0]):
             continue
         if truth[place][2] and (lost or not any(_to_come(world, task, place) for task in world.tasks)):
             counts["missing"] += 1
@@ -117,6 +118,14 @@ def _end_markers(world: World) -> set[int | None]:
         messages += [entry.what for entry in entries if isinstance(entry.what, Message)]
         messages += [*task.inbox, *task.memory, *task.line.messages, *world.protocol.unreadable(task)]
     return {message.marker for message in messages}
+
+
+def _above(world: World, component: str) -> list[Task]:
+    """The spouts of which something comes to it: what they have not said yet is still to come."""
+    above = {component}
+    for name in reversed(world.layout.order):
+        above |= {name} if above & set(world.layout.down[name]) else set()
+    return [spout for spout in world.spouts if spout.component in above]
 
 
 def _to_come(world: World, task: Task, place: Place) -> bool:

@@ -239,8 +239,8 @@ def _held_windows(job: Job, task: BoltTask) -> list[int]:
 
 def _still_to_come(job: Job, component: str, task: int, number: int, marked: set[int]) -> bool:
     """Whether a window is not put out yet, and all that it needs is safe in a log; or a marker that ends it
-    is on its way (``marked``), or events have not come so far: the run may be later than its reference, which
-    waits for no store.
+    is on its way (``marked``), or is sent when a spout is no longer held up or down; or events have not come
+    so far: the run may be later than its reference, which waits for nobody.
     """
     replicas = job.bolts[component, task]
     if (groups := replicas[0].component.groups) is not None:
@@ -251,6 +251,8 @@ def _still_to_come(job: Job, component: str, task: int, number: int, marked: set
         clocks = [replica.state.clock for replica in replicas if replica.state is not None]
         assert window is not None
         return any(clock is not None and clock.ended < number * window.step for clock in clocks)
-    if number * windows.beats in marked and windows.trigger == "marker":
-        return True
+    if windows.trigger == "marker":
+        beat, above = number * windows.beats, job.topology.spouts_above(replicas[0].component)
+        if beat in marked or any(spout.epoch < beat for spout in job.spouts if spout.component in above):
+            return True
     return job.needs.log and any(number > replica.windows.newest for replica in replicas)

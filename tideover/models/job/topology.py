@@ -225,6 +225,12 @@ class Topology:
             raise TopologyError(name, f"all windows that markers end must have one length{all_of}{which}")
         return next(iter(lengths), None)
 
+    def spouts_above(self, component: Component) -> set[Component]:
+        """The spouts of which something comes to this one."""
+        if component.is_spout:
+            return {component}
+        return set[Component]().union(*(self.spouts_above(edge.up) for edge in component.inputs))
+
     def first_path(self, edge: Edge, task: int) -> int:
         """Number at the receiver of the first path that comes over ``edge`` from the sender's ``task``."""
         paths = [1 if other.up.window else other.up.paths for other in edge.down.inputs]

@@ -192,6 +192,7 @@ class SpoutTask(Node):
     retries        what is to be emitted again, oldest first
     in_flight      roots that are neither done nor given up
     reading        what it takes from the queue before it (None: there is none)
+    epoch          number of the newest end marker that it has sent
     fed            it does not call: it emits what it is given (``feed``)
     silent         as of bolts' tasks: it emits
     """
@@ -205,7 +206,7 @@ class SpoutTask(Node):
         self._config = component.spout_config
         self.arrivals = self._config.arrivals
         self.spout_number, self.fed = number, fed
-        self._epoch = self._last_call = 0
+        self.epoch = self._last_call = 0
         self.reading: Reading | None = None
         if self._config.source is None:
             self._last_call = self.arrivals.offset(self.name, context.draws)
@@ -325,10 +326,10 @@ class SpoutTask(Node):
 
     def send_markers(self, up_to: int) -> None:
         """Send end markers up to this number, if not sent yet; tuples count to the next epoch from now."""
-        for number in range(self._epoch + 1, up_to + 1):
-            self._epoch = number
+        for number in range(self.epoch + 1, up_to + 1):
+            self.epoch = number
             self._broadcast(self._kernel.now, number)
-        self.c.epoch = self._epoch
+        self.c.epoch = self.epoch
 
     def emit_again(self, roots: Ints, attempts: Ints) -> None:
         """These roots wait to be emitted again, as these attempts, from now on."""
