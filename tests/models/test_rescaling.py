@@ -124,6 +124,23 @@ def test_a_crash_afterwards_goes_back_to_the_new_tasks() -> None:
     check(scenario)
 
 
+def test_what_leaves_twice_is_there_twice_whichever_task_it_leaves() -> None:
+    """s ──▶ p (3) ──▶ q, which has no state. The crash of 45 has all four roots read again. The stop of 46
+    lets what p is at leave (48), and is over at 53: then what has key 1 leaves task 1, after task 0 before.
+    """
+    q = bolt("forward", {"p": "fields"}, max_parallelism=2)
+    topology = {"s": spout("keys", keys=2), "p": bolt("forward", {"s": "shuffle"}, 3), "q": q}
+    stop = planned(46, 5, parallelism={"q": 2})
+    scenario = job(topology, (fault("crash_task", 45, component="q"), stop), 80)
+    run = simulate(scenario, trace=True)
+    assert run.trace is not None
+    left = {(row[1], row[3]) for row in run.trace.processed if row[0] == "q" and row[3] < 4}
+    key = keys(scenario, 4)
+    assert left == {(0, root) for root in range(4)} | {(1, root) for root in range(1, 4) if key[root]}
+    assert run.ledger["duplicated"] == 4
+    check(scenario)
+
+
 def test_what_does_not_work_yet_fails_for_nobody() -> None:
     """Task 1 has a host of its own, 3: a crash of it at 30 hits nothing; at 100, when it works, the job."""
     crashes = tuple(fault("crash_host", at, host=3) for at in (30, 100))

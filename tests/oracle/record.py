@@ -280,7 +280,7 @@ class Record(Part):
         """An effect has taken place: in a count, or for whoever reads what leaves."""
         if not datum.anchored:
             return
-        if self.world.ledger.times((task.component, datum.uid), task) > 1:
+        if self.world.ledger.times((task.component, datum.uid), task.replica) > 1:
             self.world.outages.extra()
         left = not task.stateful and not self.world.sinks.withholds(task)
         if left and task is self.lead(task):
@@ -373,9 +373,12 @@ class Ledger(Part):
         live = [(task.component, datum.uid) for datum in task.state.effects]
         return live + [effect for window in self.out.get(task.physical, {}).values() for effect in window]
 
-    def times(self, effect: Effect, task: Task) -> int:
-        """How often an effect is in a task's counts, or has left it."""
-        return self._applied(task).count(effect)
+    def times(self, effect: Effect, replica: int) -> int:
+        """How often an effect is in the counts of these replicas, or has left them, whichever the task: after
+        a change of parallelism it can be another one.
+        """
+        like = (task for task in self.world.tasks if (task.component, task.replica) == (effect[0], replica))
+        return sum(self._applied(task).count(effect) for task in like)
 
     def missing(self, effects: list[Effect]) -> int:
         """How many of these nowhere are."""
@@ -383,12 +386,8 @@ class Ledger(Part):
         return sum(effect not in there for effect in effects)
 
     def _duplicated(self) -> set[int]:
-        roots = set()
-        for task in self.world.tasks:
-            for (component, uid), times in Counter(self._applied(task)).items():
-                if times > 1:
-                    roots.add(uid >> self.layout.bits[component])
-        return roots
+        times = Counter((task.replica, effect) for task in self.world.tasks for effect in self._applied(task))
+        return {uid >> self.layout.bits[component] for (_, (component, uid)), n in times.items() if n > 1}
 
     def hurt(self, data: list[Datum], fault: int | None) -> None:
         """A fault has destroyed these, or their acks."""

@@ -332,7 +332,7 @@ _RUNS = (
         correct [windows] correct | windows equal to those of the run without failures
         wrong [windows] wrong | windows that differ from those of the run without failures
         missing [windows] missing | windows of the run without failures that were not emitted, and whose end
-            is not on its way
+            is not on its way, nor still to come from a spout that is held up or down
         expired? [windows] expired | windows that were to be committed, but the broker had aborted their
             transaction by then (they are missing){_IF_TRANSACTIONS}
         """,
