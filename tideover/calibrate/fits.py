@@ -40,6 +40,8 @@ likelihood when each was left out and predicted from the others (docs/calibratio
 """
 QUANTILES = 201
 """Values that stand for the distribution of residuals, evenly spread: nothing is left to chance."""
+_STEPS = 100
+"""Of expectation and maximisation: far more than change anything."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,22 @@ def spread_of(residuals: Floats, parameters: int, typical: float) -> Spread:
     known = residuals[np.isfinite(residuals)]
     freedom = PRIOR_FREEDOM + max(0, len(known) - parameters)
     return Spread(float(np.sqrt((PRIOR_FREEDOM * typical**2 + (known**2).sum()) / freedom)), freedom)
+
+
+def spread_beside_luck(residuals: Floats, parameters: int, typical: float) -> Spread:
+    """The same for predictions by several runs, as likely as one another: a row of residuals for each
+    measurement, which came about as in one of its runs. Which one is not known, so each counts by how likely
+    it is with the spread that comes of it (expectation and maximisation: Dempster, Laird and Rubin, *Maximum
+    Likelihood from Incomplete Data via the EM Algorithm*, J. R. Stat. Soc. B 39, 1977).
+    """
+    rows = residuals[np.isfinite(residuals).all(axis=1)]
+    found = spread_of(np.sqrt((rows**2).mean(axis=1)), parameters, typical)
+    for _ in range(_STEPS):
+        odds = -0.5 * (rows / found.scale) ** 2
+        weights = np.exp(odds - odds.max(axis=1, keepdims=True))
+        weights /= weights.sum(axis=1, keepdims=True)
+        found = spread_of(np.sqrt((weights * rows**2).sum(axis=1)), parameters, typical)
+    return found
 
 
 Law = Callable[[float, float], Figures]

@@ -18,8 +18,8 @@ from tideover import __version__
 from tideover.calibrate import profile
 from tideover.calibrate.calibration import SEED, Calibration, NothingToFit, failures
 from tideover.calibrate.comparison import timeline
-from tideover.calibrate.episodes import DISTURBED, NAN, Figures, Progress
-from tideover.calibrate.fits import DRAWS, LEAST, MEASURES, NEVER, Spread, spread_of
+from tideover.calibrate.episodes import DISTURBED, NAN, Figures, Floats, Progress
+from tideover.calibrate.fits import DRAWS, LEAST, MEASURES, NEVER, Spread, spread_beside_luck
 from tideover.calibrate.flink.kills import Costs, Kill, Simulated, fit, fluid, kills, simulated
 
 ABOUT = {
@@ -54,17 +54,22 @@ class Prediction:
         return cls(kill, tuple(simulated(kill, costs, seed) for seed in range(1, LUCK + 1)))
 
     @cached_property
+    def each(self) -> tuple[Figures, ...]:
+        """The figures of all runs."""
+        return tuple(run.figures() for run in self.runs)
+
+    @cached_property
     def figures(self) -> Figures:
         """The medians; what is not over in half of the runs is missing."""
-        all_runs = [run.figures() for run in self.runs]
-        found = {m: float(np.median([one.get(m, np.inf) for one in all_runs])) for m in MEASURES}
+        found = {m: float(np.median([one.get(m, np.inf) for one in self.each])) for m in MEASURES}
         return {measure: value for measure, value in found.items() if np.isfinite(value)}
 
     @cached_property
     def typical(self) -> Simulated:
         """The run whose silence is nearest to the median."""
         said = self.figures.get("output_gap_s", np.inf)
-        return min(self.runs, key=lambda run: abs(run.figures().get("output_gap_s", np.inf) - said))
+        off = [abs(one.get("output_gap_s", np.inf) - said) for one in self.each]
+        return self.runs[int(np.argmin(off))]
 
 
 @dataclass(frozen=True)
@@ -123,10 +128,13 @@ def _estimates(found: Sequence[Kill], tables: Mapping[str, pd.DataFrame]) -> tup
 
 
 def _spread(made: Sequence[Prediction]) -> dict[str, Spread]:
-    """Of each measure's residuals, over the kills of the fit."""
-    figures = [(one.figures, one.kill.figures()) for one in made if one.kill.fitted]
-    residuals = [[_residual(said.get(m, NAN), seen.get(m, NAN)) for said, seen in figures] for m in MEASURES]
-    return {m: spread_of(np.array(r), _PARAMETERS, LEAST) for m, r in zip(MEASURES, residuals, strict=True)}
+    """Of each measure's residuals that are not luck, over the kills of the fit."""
+
+    def residuals(measure: str) -> Floats:
+        figures = [(one.each, one.kill.figures().get(measure, NAN)) for one in made if one.kill.fitted]
+        return np.array([[_residual(run.get(measure, NAN), seen) for run in runs] for runs, seen in figures])
+
+    return {measure: spread_beside_luck(residuals(measure), _PARAMETERS, LEAST) for measure in MEASURES}
 
 
 def _residual(made: float, seen: float) -> float:
@@ -200,7 +208,8 @@ _KEYS = {
     f"{_HEARTBEATS}.connection": "as detection",
     f"{_HEARTBEATS}.failed_deployment": "from a restart on the lost TaskManager until it fails",
     f"{_HEARTBEATS}.replacement": "from the kill until another TaskManager has registered",
-    f"{_HEARTBEATS}.prepare": "from then, and the last restart's order, until all tasks put out rows",
+    f"{_HEARTBEATS}.prepare": "from then, the last restart's order, and the end of the lost one's slots, "
+    "until all tasks put out rows",
 }
 """Keys of scenarios with or without a detector, and what they stand for."""
 
