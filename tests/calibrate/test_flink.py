@@ -177,6 +177,7 @@ def recorded(directory, outputs):
         "org.apache.flink.runtime.resourcemanager",
         "ResourceID taskmanager-0-1 (pekko.tcp://x/user/y)",
     )
+    gone = "TaskManager with id taskmanager-0-0 is no longer reachable."
     trigger = f"(type=CheckpointType{{name='Checkpoint'}}) @ {T0 * 1000 + 20_000}"
     restored = f"Restoring job {id} from Checkpoint 9 @ {T0 * 1000 + 20_000} for {id} located at file:/x."
     (directory / "jobmanager.log").write_text(
@@ -198,6 +199,8 @@ def recorded(directory, outputs):
             (23.2, graph, f"{JOB} switched from state RESTARTING to RUNNING."),
             (23.2, coordinator, restored),
             (23.2, graph, f"{second} switched from CREATED to SCHEDULED."),
+            (24.5, "org.apache.flink.runtime.jobmaster.JobMaster", gone),
+            (25.0, f"{who}.StandaloneResourceManager", gone),
             (28.5, f"{who}.StandaloneResourceManager", f"Registering TaskManager with {other}"),
             (29.0, graph, f"{second} switched from SCHEDULED to DEPLOYING."),
             (29.5, graph, f"{second} switched from DEPLOYING to INITIALIZING."),
@@ -251,7 +254,8 @@ def test_a_session_is_read_off_its_files(tmp_path, monkeypatch):
         "detected_s": 22.2,
         "restarts": 1,
         "refused_s": pytest.approx(NAN, nan_ok=True),
-        "given_up_s": pytest.approx(NAN, nan_ok=True),
+        "given_up_s": 24.5,
+        "freed_s": 25.0,
         "registered_s": 28.5,
         "ordered_s": 23.2,
         "slots_s": 29.0,
@@ -286,6 +290,7 @@ def kill(outage=8.0, age=2.0, capacity=3000.0, rate=1000.0, **changes):
     stages = {
         "detected_s": at + 0.2,
         "given_up_s": at + 3,
+        "freed_s": at + 3,
         "registered_s": at + outage - 1,
         "ordered_s": at + 4,
         "slots_s": at + outage - 1,
@@ -369,6 +374,7 @@ def test_what_a_kill_costs_is_the_mean_of_its_stages():
     assert costs.capacity == pytest.approx(29_400 / 7.4, rel=0.03)
     assert fit(found, np.array([2.0, 0.0])).outage == pytest.approx(8.0)
     assert fit([kill(8.0, ordered_s=57.4)]).prepare == pytest.approx(0.6)  # the restart is ordered last
+    assert fit([kill(8.0, freed_s=57.7)]).prepare == pytest.approx(0.3)  # the slots of the lost one are
 
 
 def test_law_the_fluid_law_finds_its_own_constants():
@@ -476,7 +482,7 @@ def test_what_is_not_known_of_some_kills_stops_nothing(measured):
     """No restart failed, one kill had no checkpoint, one session failed, and one job was silent."""
     changed = {name: table.copy() for name, table in measured.items()}
     struck, sessions = changed["kills"], changed["sessions"]
-    struck["refused_s"] = struck["given_up_s"] = NAN
+    struck["refused_s"] = struck["given_up_s"] = struck["freed_s"] = NAN
     struck.loc[struck.session == "s0", "triggered_s"] = NAN
     struck.loc[struck.session == "s1", ["output_s", "end_s"]] = NAN, 57.0
     sessions.loc[sessions.session == "s2", "error"] = "session s2: a reason"

@@ -152,6 +152,8 @@ class Process:
         self.sign = 0  # when it was last heard, or ordered
         self.deaths = 0
         self.dropped = False  # nobody deploys anything on the slots of the dead any more
+        self.counted = False  # they are still counted, and no others are given out
+        self.launches: Callable[[], None] | None = None  # when they are not
         self.given_up = False
 
     @property
@@ -221,18 +223,28 @@ class Listener(Part):
         Clock.cancel(process.beat)
         Clock.cancel(process.coming)
         process.state, process.missed, process.dropped = "dead", missed, False
+        process.counted, process.launches = False, None
         process.deaths += 1
         seats, thing = self.seats, process.thing
-        host = thing.host if isinstance(thing, Task) else self.world.scenario.strategy.acker_host
-        usable = self._replaced(host, outage) if seats is None else seats.usable(thing)
-        process.usable = process.there = usable
-        if self.detector.replacement is not None and (seats is None or thing not in seats.kept):
-            process.there = max(self.now, process.usable) + self._registers(process, outage)
+        host = self._host(thing)
+        process.usable = self._replaced(host, outage) if seats is None else seats.usable(thing)
+        process.there = self._comes(process, outage)
         self.world.outages.again(thing)
         if process.overdue:
             self.clock.at(self.now, LISTEN, partial(self._drop, process, process.deaths))
         if self.detector.connection is not None and not self.layout.breaks(outage.fault, host):
             self._is_seen_to_die(process, outage)
+
+    def _comes(self, process: Process, outage: Outage) -> int:
+        """When there is a place for it: another process may have to register."""
+        seats, thing = self.seats, process.thing
+        usable = self._replaced(self._host(thing), outage) if seats is None else seats.usable(thing)
+        if self.detector.replacement is None or (seats is not None and thing in seats.kept):
+            return usable
+        return max(self.now, usable) + self._registers(process, outage)
+
+    def _host(self, thing: Hashable) -> int:
+        return thing.host if isinstance(thing, Task) else self.world.scenario.strategy.acker_host
 
     def _replaced(self, host: int, outage: Outage) -> int:
         """When a host that has failed is repaired, or one in reserve, if that is sooner."""
@@ -249,17 +261,33 @@ class Listener(Part):
         closed = self.now + self._drawn(d.connection, process.name, Purpose.CONNECTION, outage)
         self.clock.at(closed, LISTEN, partial(self._tell, process, death))
         phase = self.layout.phase("job master", Purpose.HEARTBEAT, d.interval)
-        for request in (process.sign, phase - d.interval) if d.rpc_failure_threshold else ():
+        senders = ((process.sign, True), (phase - d.interval, False))
+        for request, frees in senders if d.rpc_failure_threshold else ():
             while request <= self.now:
                 request += d.interval
-            self.clock.at(request, BEAT, partial(self._is_refused, process, death, 1))
+            self.clock.at(request, BEAT, partial(self._is_refused, process, death, 1, frees))
+        moves = self.seats is not None and process.thing in self.seats.kept
+        if d.rpc_failure_threshold and (moves or d.replacement is not None):
+            process.counted = True
+            silent = max(self.now, process.sign + d.timeout)
+            self.clock.at(silent, LISTEN, partial(self._frees, process, death))
 
-    def _is_refused(self, process: Process, death: int, times: int) -> None:
+    def _is_refused(self, process: Process, death: int, times: int, frees: bool) -> None:
+        """``frees``: by who gives out slots, and counts those of the dead no more."""
         if times == self.detector.rpc_failure_threshold:
             self.clock.at(self.now, LISTEN, partial(self._drop, process, death))
+            if frees:
+                self.clock.at(self.now, LISTEN, partial(self._frees, process, death))
         else:
             later = self.now + self.detector.interval
-            self.clock.at(later, BEAT, partial(self._is_refused, process, death, times + 1))
+            self.clock.at(later, BEAT, partial(self._is_refused, process, death, times + 1, frees))
+
+    def _frees(self, process: Process, death: int) -> None:
+        if process.deaths == death:
+            process.counted = False
+            if process.launches is not None:
+                process.launches()
+                process.launches = None
 
     def _registers(self, process: Process, outage: Outage) -> int:
         """After how long another has, in its place."""
@@ -270,8 +298,15 @@ class Listener(Part):
         process.state, process.missed = "launching", None
         self._heard(process)
         takes = self._drawn(self.detector.launch, process.name, Purpose.LAUNCH, outage)
-        runs = max(self.now, process.there) + takes
-        process.coming = self.clock.at(runs, BEAT, partial(self._runs, process, then))
+
+        def launches() -> None:
+            runs = max(self.now, process.there) + takes
+            process.coming = self.clock.at(runs, BEAT, partial(self._runs, process, then))
+
+        if process.counted:
+            process.launches = launches
+        else:
+            launches()
 
     def _runs(self, process: Process, then: Callable[[], None]) -> None:
         process.state = "preparing"
@@ -316,6 +351,10 @@ class Listener(Part):
             for thing in had:
                 if thing not in self.seats.kept:
                     self._waits_for_its_host(self.processes[thing], thing)
+        for thing in things if self.seats is None and outage.fault.out_of_order else ():
+            process = self.processes[thing]
+            if process.state in ("dead", "noticed"):  # what is not there yet cannot come before its host
+                process.there = max(process.there, self._comes(process, outage))
         job = [each for each in things if self.layout.needs.one_job and isinstance(each, Bolt)]
         for thing in things:
             if thing not in job:
@@ -340,6 +379,7 @@ class Listener(Part):
             process = self.processes[thing]
             Clock.cancel(process.beat, process.timer, process.coming)
             process.state, process.missed, process.overdue = "stopped", None, False
+            process.counted, process.launches = False, None
             process.restarts, process.dropped = Restarts(self.detector.restarts), True
             process.there = self.now
             if thing not in moved:

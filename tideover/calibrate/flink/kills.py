@@ -64,6 +64,7 @@ class Kill:
     restarts: int
     refused_s: float
     given_up_s: float
+    freed_s: float
     registered_s: float
     ordered_s: float
     slots_s: float
@@ -177,7 +178,8 @@ class Costs:
     refused       from a restart on the lost TaskManager until it fails
     given_up      from the kill until the lost TaskManager is no longer reachable
     replacement   from the kill until another TaskManager has registered
-    prepare       from then, or from when the last restart was ordered, until the first row is put out
+    prepare       from then, from when the last restart was ordered, or from when whoever gives out slots has
+                  given up the lost TaskManager, whichever is last, until the first row is put out
     snapshot      from the begin of a checkpoint until it is complete
     outage        from the kill until the first row is put out, whatever it was made of
     """
@@ -212,7 +214,7 @@ def fit(found: Sequence[Kill], weights: Floats | None = None) -> Costs:
         refused=float(np.nan_to_num(mean([k.refused_s for k in found]), nan=REFUSED_S)),
         given_up=mean([k.given_up_s - k.at_s for k in found]),
         replacement=mean([k.registered_s - k.at_s for k in found]),
-        prepare=mean([k.output_s - np.fmax(k.registered_s, k.ordered_s) for k in found]),
+        prepare=mean([k.output_s - np.fmax.reduce((k.registered_s, k.ordered_s, k.freed_s)) for k in found]),
         snapshot=mean([k.snapshot_s for k in found]),
         capacity=rows / lasted,
         outage=mean([k.outage_s for k in found]),

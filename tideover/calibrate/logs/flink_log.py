@@ -202,7 +202,8 @@ _Take = Callable[["Log", _Found, float], bool | None]
 
 class Log:
     """Reads logs of one JobManager in the order of their times; ``jobs`` and ``settings`` are what it found;
-    ``registered``: when TaskManagers did so last, by their ids.
+    ``registered``: when TaskManagers did so last, by their ids; ``freed``: when the ResourceManager gave them
+    up, and counts their slots no more.
 
     ``feed`` takes the files, one after the other.
     """
@@ -215,6 +216,7 @@ class Log:
         self._graphs: dict[bytes, str] = {}
         self._unnamed: dict[bytes, str] = {}
         self.registered: dict[str, float] = {}
+        self.freed: dict[str, float] = {}
         self._address: dict[bytes, bytes] = {}
         self._broken: dict[bytes, tuple[float, float, Mark]] = {}
         self._newest = ""
@@ -348,6 +350,8 @@ class Log:
     def _gone(self, found: _Found, at: float) -> None:
         """A TaskManager is given up, by the JobMaster or the ResourceManager."""
         name = found[1]
+        if b"ResourceManager" in self._here[2]:
+            self.freed[name.decode()] = at
         since = self._broken.get(name, (at, at, _mark(*self._here)))
         self._broken[name] = (since[0], at, since[2])
         for recovery in (job.under_way for job in self.jobs.values()):

@@ -62,7 +62,9 @@ class Heartbeats(Detector):
 
     With ``connection`` a process that dies alone is noticed sooner: peers see its connections closed. Until
     silence, or requests that nobody answers, have told whoever gives out slots, restarts are deployed on
-    those of the dead, and fail: each is a failure of its own for ``restarts``.
+    those of the dead, and fail: each is a failure of its own for ``restarts``. The job's own requests may
+    tell sooner, but then whoever gives out slots still counts those of the dead, and gives out no others,
+    free ones or those of a ``replacement``, until its own requests, or silence, have told it.
 
     A process that is stopped on purpose says so: nobody misses it, and ``restarts`` begin anew then (Flink:
     ``disconnectTaskManager`` of `TaskExecutor`; a job that was stopped is submitted as another one). If its
@@ -71,8 +73,9 @@ class Heartbeats(Detector):
     Chandra and Toueg: *Unreliable failure detectors for reliable distributed systems*, JACM 43, 1996; Flink's
     ``heartbeat.interval`` and ``heartbeat.timeout`` have these defaults. Flink's closed connections:
     `RemoteTransportException` of `CreditBasedPartitionRequestClientHandler`; its ``rpc-failure-threshold``:
-    `DefaultHeartbeatMonitor`, which counts requests that do not reach their recipient; restarts that another
-    failure overtakes: `ExecutionVertexVersioner`.
+    `DefaultHeartbeatMonitor`, which counts requests that do not reach their recipient; slots of the dead that
+    count: `FineGrainedSlotManager`, whose ``ResourceManager`` tells the `JobMaster` of the dead, and hears
+    nothing from it; restarts that another failure overtakes: `ExecutionVertexVersioner`.
     """
 
     omitted: ClassVar[frozenset[str]] = frozenset(
@@ -232,7 +235,9 @@ class Listener(Watcher):
         self._cuts = Cuts(job, detector.listener)
         self._slots = FreeSlots(job, self._cuts) if detector.moves_tasks else None
         self._late: dict[Any, int] = {}
-        """Of those that have lost a slot before they were launched: from when on they have a place (ns)."""
+        """Of those whose new slot is not given out yet, or was lost before they were launched: from when on
+        they have a place (ns).
+        """
         self._dead: dict[Any, tuple[int, int]] = {}
         """Of the job: when each process last died, and when its slots were dropped (ns)."""
         self._pauses: dict[Any, tuple[int, int]] = {}
@@ -258,6 +263,9 @@ class Listener(Watcher):
             )
             for victim in lost:
                 self._waits_for_its_host(victim, self._slots.works_from(victim.host))
+        for victim in struck if self._slots is None and fault.out_of_order else ():
+            if not self._lives(victim) and self._known[victim].noticed is not None:
+                self._waits_for_its_host(victim, self._there_at(victim, fault, outage))
         found = {each: self._process_fails(each, fault, outage) for each in struck if each not in job}
         if job:
             hit = [each for each in struck if each in job]
@@ -267,7 +275,7 @@ class Listener(Watcher):
         return found
 
     def _waits_for_its_host(self, victim: Any, there: int) -> None:
-        """It has lost its slot, and found no other: there is a place for it from ``there`` on (ns)."""
+        """It has no slot, or no host, any more: there is a place for it from ``there`` on (ns)."""
         known, of_job = self._known[victim], self._one_job and victim in self._bolts
         if known.noticed is None and not of_job:  # whoever has stopped it brings it back
             known.back = Return(known.back.detected, there, there, there)
@@ -396,9 +404,10 @@ class Listener(Watcher):
             failed.append(self._fails_at(ordered, victim.name, len(earlier)))
             earlier.append(Earlier(noticed, failed[-1]))
             noticed = failed[-1]
-        launched = self._launched(victim, ordered, death.there, number)
+        there = max(death.there, self._late.get(victim, 0))
+        launched = self._launched(victim, ordered, there, number)
         back = Return(death.detected, self._prepared(victim, launched, number), ordered, launched)
-        restart = self._known[victim] = _Restart(back, noticed, earlier, death.there)
+        restart = self._known[victim] = _Restart(back, noticed, earlier, there)
 
         def has_failed() -> None:
             if self._known[victim] is restart:
@@ -431,7 +440,11 @@ class Listener(Watcher):
         if detector.connection is not None and not broken and self._cuts.hears(host):
             process = self._process(victim)
             if detector.rpc_failure_threshold is not None:
-                dropped = min(dropped, self._refused_at(victim, detector.rpc_failure_threshold))
+                freed, master = self._refused_at(victim, detector.rpc_failure_threshold)
+                moves = self._slots is not None and self._slots.keeps(victim)
+                if moves or detector.replacement is not None:
+                    self._late[victim] = min(dropped, freed)
+                dropped = min(dropped, freed, master)
             closed = self._drawn(detector.connection, process, Purpose.CONNECTION, outage.number)
             detected = min(dropped, self._kernel.now + closed)
         return _Death(detected, dropped, self._there_at(victim, fault, outage))
@@ -592,16 +605,16 @@ class Listener(Watcher):
             last = max(until, last) if until > begun else last
         return max(now, last + self._detector.timeout)
 
-    def _refused_at(self, victim: Any, threshold: int) -> int:
-        """When one of two has sent it so many requests in vain: who gives out slots, as its heartbeats would
-        come, or the job's master (ns).
+    def _refused_at(self, victim: Any, threshold: int) -> Sequence[int]:
+        """When each of two has sent it so many requests in vain: who gives out slots, as its heartbeats would
+        come, and the job's master (ns).
         """
         now, interval, known = self._kernel.now, self._detector.interval, self._known.get(victim)
         first = self._detector.phase(self._draws, self._process(victim)) if known is None else known.launched
         begun = 0 if known is None else known.ordered
         masters = self._detector.phase(self._draws, "job master")
         lasts = last_beat(now, first, interval, begun), last_beat(now, masters, interval, masters - interval)
-        return min(last + ((now - last) // interval + threshold) * interval for last in lasts)
+        return [last + ((now - last) // interval + threshold) * interval for last in lasts]
 
 
 def relocate(job: Job, places: Mapping[Task, tuple[int, int]]) -> None:
