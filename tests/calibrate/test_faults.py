@@ -314,18 +314,19 @@ def test_what_strikes_a_backlog_is_left_out_and_named(monkeypatch):
     behind = BacklogCurve(seen.outputs[out], seen.done[out], seen.emitted)
     tables = campaigns.steady("s", (2000,) * 4, lambda rows: 0.25, length=34.0)
     found = [plain, *kills]
-    made = []
-    for others in ([], [replace(kills[0], number=3, curve=behind)]):
-        monkeypatch.setattr(calibration, "episodes", lambda _, others=others: [*found, *others])
+    made, one_behind = [], replace(kills[0], number=3, curve=behind)
+    for every in (found, [*found, one_behind], [plain, one_behind]):
+        monkeypatch.setattr(calibration, "episodes", lambda _, every=every: every)
         made.append(calibration.analyse(tables, silent))
-    without, with_it = made
+    without, with_it, nothing_left = made
+    assert any(said.endswith("too slow for the plan, or was busy") for said in nothing_left.warnings)
     assert without.warnings == ()
     (said,) = with_it.warnings
     assert said.startswith("left out, as the rows of more than 3 triggers waited")
     assert said.endswith(": s/3")
     for name in ("pairs", "parameters", "timelines"):
         pd.testing.assert_frame_equal(with_it.frames[name], without.frames[name])
-    assert [one.frames["correctness"]["kills"].tolist() for one in made] == [[2], [3]]
+    assert [one.frames["correctness"]["kills"].tolist() for one in made[:2]] == [[2], [3]]
     busy = replace(kills[1], others_cores=1.0)  # left out for a quiet kill, but not for one that is left out
     for other, says in ((kills[0], True), (replace(kills[0], curve=behind), False)):
         assert [one.disturbed for one in marked([other, busy])] == [False, says]

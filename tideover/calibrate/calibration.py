@@ -116,6 +116,8 @@ def _warnings(tables: Mapping[str, pd.DataFrame], every: list[Episode], fits: Fi
             f"left out, as the rows of more than {CAUGHT_UP:g} triggers waited before the fault, so the "
             f"query had not caught up: {', '.join(behind)}"
         )
+        if len(behind) == sum(e.fault.kind != "none" for e in every):
+            said.append("no fault is left: this machine is too slow for the plan, or was busy")
     disturbed = [e.name for e in every if e.others_cores > DISTURBED]
     if disturbed:
         said.append(
