@@ -235,7 +235,7 @@ def _fit_lag(
     fall = (height - level) / height / max(moments[2] - moments[1], 1e-3)
     begin = np.array([level / height, moments[0], silence, rise, fall, level / height])
     least, most = np.array([-1, 0, 1e-4, 0, 0, -1.0]), np.array([2, 1, 1, np.inf, np.inf, 2.0])
-    if open_:  # nothing tells how far it will fall, and a fit that was free to say would end in a false corner
+    if open_:  # nothing tells how far it will fall; a fit that is free to say ends in a false corner
         most[5] = begin[5] + 1e-3
     starts = [begin + np.array([0, shift * silence, 0, 0, 0, 0]) for shift in (0.0, -0.5, 0.5)]
     x, covariance, residuals = _solve(triangle, starts, (at - t0) / span, value / height, (least, most))
