@@ -73,6 +73,25 @@ def test_recoveries_have_more_time_with_stock_settings():
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.name)
+def test_a_slow_machine_has_the_same_work_and_more_time_for_it(plan):
+    """Trigger by trigger as many rows, and faults in the same places; whoever sees no clock sees one plan."""
+    assert plan.at_pace(1) == plan
+    assert plan.at_pace(2).at_pace(3) == plan.at_pace(6)
+    for slow, planned in zip(plan.at_pace(2).sessions, plan.sessions, strict=True):
+        assert dataclasses.replace(slow, episodes=planned.episodes, trigger_s=1.0, window_s=2) == planned
+        for one, other in zip(slow.episodes, planned.episodes, strict=True):
+            assert (one.begin_s, one.end_s) == (2 * other.begin_s, 2 * other.end_s)
+            assert slow.trigger_s * one.rate_per_s == planned.trigger_s * other.rate_per_s
+            assert slow.window_s / slow.trigger_s == planned.window_s / planned.trigger_s
+            assert (one.fault is None) is (other.fault is None)
+            if one.fault:
+                assert one.fault.at_s / slow.trigger_s == other.fault.at_s / planned.trigger_s
+                assert one.fault.stop_s / slow.trigger_s == other.fault.stop_s / planned.trigger_s
+                assert (one.fault.kind, one.fault.query) == (other.fault.kind, other.fault.query)
+            assert (one.purpose, one.held_out) == (other.purpose, other.held_out)
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.name)
 def test_the_input_has_the_rate_of_each_episode(plan):
     for planned in plan.sessions:
         schedule = planned.schedule(1000)

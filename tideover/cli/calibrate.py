@@ -23,6 +23,7 @@ def calibrate(
     engine: str | None = None,
     quick: bool = False,
     stock_jvm: bool = False,
+    pace: Annotated[int, {"min": 1, "max": 10}] = 1,
     out: Path | None = None,
     seed: Annotated[int, {"min": 0}] = 1,
     results: Printed = PRINT,
@@ -42,17 +43,21 @@ def calibrate(
     --engine ENGINE: What is measured: spark (the default) or flink.
     --quick: Fewer runs: eight minutes instead of half an hour.
     --stock-jvm: Leave Java as it comes; else it is set so that batches take as long at any time.
+    --pace N: For a machine N times as slow: triggers, windows and outages last N times as long, at an Nth of
+    the rates.
     --out DIR: Write report.html, the result (JSON) and its tables (Parquet), if it has any, there.
     --seed: Chooses the luck of the fit, and the moments of Flink's kills.
     """
     results = results._replace(out=out)
-    for option, given in (("--quick", quick), ("--stock-jvm", stock_jvm), ("--engine", engine is not None)):
+    sparks = {"--stock-jvm": stock_jvm, "--pace": pace != 1}
+    for option, given in {"--quick": quick, **sparks, "--engine": engine is not None}.items():
         if from_ is not None and given:
             raise BadInput(f"{option}: goes without --from, which runs nothing")
     if engine not in (None, "spark", "flink"):
         raise BadInput(f"--engine: {engine!r} is not known; spark and flink are")
-    if stock_jvm and engine == "flink":
-        raise BadInput("--stock-jvm: goes with the engine spark only")
+    for option, given in sparks.items():
+        if given and engine == "flink":
+            raise BadInput(f"{option}: goes with the engine spark only")
     if from_ is not None:
         from tideover.calibrate import capacities, logs
 
@@ -65,10 +70,10 @@ def calibrate(
     elif out is None:
         raise BadInput("--out: is missing; name a directory for the measurements, or give --from PATH")
     else:
-        _real(results, out, quick, seed, engine or "spark", "stock" if stock_jvm else "shipped")
+        _real(results, out, quick, seed, engine or "spark", "stock" if stock_jvm else "shipped", pace)
 
 
-def _real(results: Results, out: Path, quick: bool, seed: int, engine: str, jvm: Jvm) -> None:
+def _real(results: Results, out: Path, quick: bool, seed: int, engine: str, jvm: Jvm, pace: int) -> None:
     """Real runs, really killed: profiles, and how far their predictions are off."""
     from tideover.calibrate.real import sessions
     from tideover.calibrate.real.processes import NotPossible
@@ -76,7 +81,8 @@ def _real(results: Results, out: Path, quick: bool, seed: int, engine: str, jvm:
     from tideover.scenarios.sweeps.engine import terminable
 
     try:
-        plan, measured, analyse = _flink(quick, seed) if engine == "flink" else _spark(quick, seed, jvm)
+        asked = _flink(quick, seed) if engine == "flink" else _spark(quick, seed, jvm, pace)
+        plan, measured, analyse = asked
         results.prepare("calibrate")
         with Bar("calibrating") as bar, terminable():
             tables = sessions.run(measured, plan, out, lambda done, what: bar(what, 95 * done, 100))
@@ -87,7 +93,7 @@ def _real(results: Results, out: Path, quick: bool, seed: int, engine: str, jvm:
     _answer(results, found, found.record(), plan.name, *shown)
 
 
-def _spark(quick: bool, seed: int, jvm: Jvm) -> tuple[Any, Any, Any]:
+def _spark(quick: bool, seed: int, jvm: Jvm, pace: int) -> tuple[Any, Any, Any]:
     """What is measured on PySpark: the plan, the engine, and what makes a calibration of it."""
     from tideover.scenarios.spark.settings import ABSENT, has_spark
 
@@ -96,7 +102,7 @@ def _spark(quick: bool, seed: int, jvm: Jvm) -> tuple[Any, Any, Any]:
     from tideover.calibrate import calibration
     from tideover.calibrate.real import plan, supervisor
 
-    measured = (plan.quick if quick else plan.full)(seed).with_jvm(jvm)
+    measured = (plan.quick if quick else plan.full)(seed).with_jvm(jvm).at_pace(pace)
     return measured, supervisor.ENGINE, calibration.analyse
 
 

@@ -109,6 +109,22 @@ class SessionPlan:
     def end_s(self) -> float:
         return self.episodes[-1].end_s
 
+    def at_pace(self, pace: int) -> SessionPlan:
+        """See `Plan.at_pace`."""
+        episodes = tuple(
+            replace(
+                episode,
+                begin_s=pace * episode.begin_s,
+                end_s=pace * episode.end_s,
+                rate_per_s=round(episode.rate_per_s / pace),
+                fault=(fault := episode.fault)
+                and replace(fault, at_s=pace * fault.at_s, stop_s=pace * fault.stop_s),
+            )
+            for episode in self.episodes
+        )
+        trigger_s, window_s = pace * self.trigger_s, pace * self.window_s
+        return replace(self, episodes=episodes, trigger_s=trigger_s, window_s=window_s)
+
     @property
     def pieces(self) -> tuple[tuple[float, int], ...]:
         """The rates: at first such that every key is seen, then those of the episodes."""
@@ -154,6 +170,12 @@ class Plan:
             )
             sessions.append(replace(session, jvm=jvm, episodes=episodes))
         return replace(self, sessions=tuple(sessions))
+
+    def at_pace(self, pace: int) -> Plan:
+        """The same for a machine ``pace`` times as slow: all lasts so many times as long, at rates as many
+        times lower. A batch has as many rows then, and as large a part of its interval for them.
+        """
+        return replace(self, sessions=tuple(session.at_pace(pace) for session in self.sessions))
 
 
 @dataclass(frozen=True)
