@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .program import World
     from .record import Outage
     from .spouts import SpoutTask
-    from .tasks import Task
+    from .tasks import Control, Task
 
 
 def median_gap(moments: list[int]) -> int:
@@ -99,6 +99,9 @@ class Protocol(Part):
     def admit(self, task: Task, message: Message) -> bool:
         """Whether a message that arrives enters the queue."""
         return True
+
+    def came_first(self, task: Task, what: Message | Control, others: list[Message | Control]) -> None:
+        """Of what comes at one instant this is read before the others, which were admitted before it."""
 
     def extra_service(self, task: Task, datum: Datum) -> int:
         """Time that the strategy adds to a tuple's service."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .planned import PlannedStop
     from .program import World
     from .record import Outage
-    from .tasks import Task
+    from .tasks import Control, Task
 
 
 @dataclass
@@ -193,6 +193,13 @@ class Snapshots(Protocol, kind="aligned_snapshots"):
             seat.aside.append(message)
             return False
         return True
+
+    def came_first(self, task: Task, what: Message | Control, others: list[Message | Control]) -> None:
+        """The log is in the order in which it is read."""
+        log = self.seats[task].log
+        places = [log.index(other) for other in others if other in log]
+        if places and log[-1] is what:
+            log.insert(min(places), log.pop())
 
     def served(self, task: Bolt, message: Message) -> None:
         self.seats[task].shelf.tuples += message.datum is not None

@@ -229,7 +229,11 @@ class Entrance(Part):
             if other.what.channel.up.rank <= entry.what.channel.up.rank:
                 break
             behind += 1
-        self.queue.insert(len(self.queue) - behind, entry)
+        place = len(self.queue) - behind
+        self.queue.insert(place, entry)
+        if behind:
+            others = [other.what for other in list(self.queue)[place + 1 :]]
+            self.world.protocol.came_first(self, entry.what, others)
 
     def queued(self) -> list[Message]:
         """The messages in the queue, in order."""
