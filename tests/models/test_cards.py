@@ -10,7 +10,7 @@ import pytest
 from tests.models.chain import ONES
 from tests.models.test_exactness import check
 from tests.models.traced import trace_of
-from tests.oracle.worlds import MS, bolt, ms, spout, world
+from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tests.theory.queues import estimate
 from tideover.models.config import Scenario
 from tideover.models.job.arrivals import Poisson
@@ -146,3 +146,21 @@ def test_cards_that_form_a_cycle_equal_the_reference(levels: int, hosts: int, la
     at once, in the time of a message, or in that of a hundred.
     """
     check(ring(0.9, levels, hosts, seconds=0.5, latency=latency))
+
+
+def test_a_log_is_in_the_order_in_which_it_is_read() -> None:
+    """With the second tuple comes the first's marker, which is read before it. Read again after the crash,
+    this tuple is the third of four: one is left behind the snapshot that is asked for while it is served.
+    """
+    topology = {
+        "s": spout("values", values=(1,), repeat=True, gap=20, parallelism=2, hosts=(0, 0)),
+        "p": bolt(
+            "windowed_count", {"s": "global"}, 9, window={"length": 20 * MS, "trigger": "marker"}, hosts=(1,)
+        ),
+        "q": bolt("forward", {"s": "global"}, hosts=(2,)),  # the markers of p wait for its tuples
+    }
+    hit = fault("crash_task", 24, component="p")
+    times = {"checkpoint_interval": 16 * MS, "checkpoint_phase": 10 * MS}
+    scenario = world(topology, "aligned_snapshots", (hit,), 47, hosts=machines(NIC, NIC, NIC), **times)
+    check(scenario)
+    assert simulate(scenario).cost["peak_buffered_tuples"] == (1 + 4) + 4  # and four that come to q

@@ -259,23 +259,6 @@ def test_a_job_goes_back_to_its_last_snapshot() -> None:
     assert (trace.ledger["lost"], trace.ledger["duplicated"], trace.ledger["replayed"]) == (0, 0, 6)
 
 
-def test_a_log_is_in_the_order_in_which_it_is_read() -> None:
-    """b's tuple and a's are there at 20, b's first, but a's is served first. The snapshot is taken at 23,
-    between them; after the crash at 24 only b's is read again.
-    """
-    topology = {
-        "a": spout(**ONES, offset=9, hosts=(0,)),
-        "b": spout(**ONES, offset=5, hosts=(1,)),  # sends at 15, before a sends at 19
-        "p": bolt("forward", {"b": "global", "a": "global"}, 3, hosts=(2,)),
-    }
-    slow = Links(latency=ms(1), local=ms(0), pairs={"1-2": ms(5)})
-    hit = fault("crash_task", 24, component="p")
-    times = {"checkpoint_interval": 1000 * MS, "checkpoint_phase": 22 * MS}
-    trace = run(world(topology, "aligned_snapshots", (hit,), 29, links=slow, hosts=3, **times))
-    assert departures(trace, "p") == [(0b000, 23), (0b011, 27)]
-    assert (trace.ledger["lost"], trace.ledger["replayed"]) == (0, 1)
-
-
 def replicated(trigger: str, links: Links, **more: object) -> Scenario:
     topology = {
         "s": spout("values", values=(2, 3, 3, 5), hosts=(0,)),
