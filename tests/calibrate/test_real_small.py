@@ -189,7 +189,8 @@ def test_what_was_measured_becomes_a_profile_that_predicts(tiny_run, tmp_path):
 @pytest.mark.alone
 def test_quick_calibration(tideover, tmp_path):
     """What a user runs. So few kills rank no strategies and bound no error; but counts are exact after each,
-    what is fitted is possible, and each strategy with enough batches has a profile, on a quiet machine all.
+    what is fitted is possible, and each strategy with enough batches has a profile: all of them on a quiet
+    machine that keeps up.
     """
     out = tmp_path / "measured"
     code, _, err = tideover("calibrate", "--quick", "--out", out)
@@ -201,9 +202,11 @@ def test_quick_calibration(tideover, tmp_path):
     assert (correct["exact"] == correct["kills"]).all()
     assert (correct[["missing", "extra"]] == 0).all(axis=None)
     assert (correct[["simulated_lost", "simulated_duplicated"]].fillna(0) == 0).all(axis=None)
-    found = episodes(measured)
+    every = episodes(measured)
+    found = [e for e in every if e.caught_up]
     fitted = {e.setup.strategy for e in found if e.fitted and len(e.settled()) >= LEAST_BATCHES}
-    assert fitted == strategies or any(e.others_cores > DISTURBED for e in found)
+    kept_up = len(found) == len(every)
+    assert fitted == strategies or not kept_up or any(e.others_cores > DISTURBED for e in found)
     values = tables["parameters"]
     assert set(values["strategy"]) == fitted
     assert values["value"].between(0, 60).all()
@@ -212,7 +215,7 @@ def test_quick_calibration(tideover, tmp_path):
     assert restarts["value"].between(0.1, 60).all()  # neither a JVM nor a driver starts in less
     gaps = tables["pairs"].query("measure == 'output_gap_s' and held_out")
     assert gaps["predicted"].dropna().between(0.1, 120).all()
-    if fitted == strategies:
+    if fitted == strategies and kept_up:
         assert set(restarts["strategy"]) == set(gaps["strategy"]) == strategies
     profiles = {f"{strategy.replace('_', '-')}-word-count.yaml" for strategy in fitted}
     assert {path.name for path in out.glob("*-word-count.yaml")} == profiles
