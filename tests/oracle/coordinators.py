@@ -504,10 +504,12 @@ class Group(Part):
                 ready.append(task)
         self._ready(ready)
         if self.d.warmup_replicas and self.world.protocol.can_move:
-            self._balance()
+            self.clock.at(self.now, LISTEN, partial(self._balance, self.rebalances))
 
-    def _balance(self) -> None:
+    def _balance(self, number: int) -> None:
         """From who has most tasks to who has fewest."""
+        if number != self.rebalances:
+            return
         protocol, have = self.world.protocol, {m: list(m.tasks) for m in self.members if m.lives}
         self.moves = {}
         for _ in range(self.d.warmup_replicas if have else 0):

@@ -377,10 +377,13 @@ class Group(Watcher):
         now = self._kernel.now
         self._ready(t for t, m in chosen.items() if m.removed is None and m.pause[1] <= now)
         if self._detector.warmup_replicas and self._job.context.grouped is not None:
-            self._balance(self._job.context.grouped)
+            # behind it: who has just been assigned may have begun with a tuple
+            self._at(now, partial(self._balance, self._job.context.grouped, number))
 
-    def _balance(self, grouped: Grouped) -> None:
+    def _balance(self, grouped: Grouped, number: int) -> None:
         """Who lives is to have as many tasks as others. Those that are warm move, the others warm up."""
+        if number != self._rebalances:
+            return
         tasks = {member: list(member.tasks) for member in self._members if member.removed is None}
         self._moves = {}
         while tasks and len(self._moves) < self._detector.warmup_replicas:
