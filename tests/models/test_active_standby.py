@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.models.chain import EVERY_10, chain, counted
+from tests.models.chain import EVERY_10, ONES, chain, counted
 from tests.models.test_exactness import check
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.config import Scenario
@@ -124,6 +124,23 @@ def test_a_window_by_event_that_is_put_out_in_silence_is_not_missing() -> None:
     }
     hit = fault("crash_task", 100, component="count", restart=500)
     for until, spoken in ((250, 0), (350, 5)):
+        scenario = world(topology, "active_standby", (hit,), until, ack_interval=1000 * MS)
+        check(scenario)
+        windows = simulate(scenario).windows
+        assert (windows["emitted"], windows["missing"]) == (spoken, 0)
+
+
+def test_a_sliding_window_that_is_put_out_in_silence_is_not_missing() -> None:
+    """A tuple each 10; windows of 30 end every 20. The primary crashes at 95, which is noticed at 145: until
+    then the secondary keeps those of 100, 120 and 140.
+    """
+    sliding = {"length": 30 * MS, "slide": 20 * MS, "trigger": "tick"}
+    for until, spoken in ((144, 4), (150, 7)):
+        topology = {
+            "s": spout(**ONES),
+            "count": bolt("windowed_count", {"s": "shuffle"}, 1, window=sliding),
+        }
+        hit = crash(95, "count", detection=50)
         scenario = world(topology, "active_standby", (hit,), until, ack_interval=1000 * MS)
         check(scenario)
         windows = simulate(scenario).windows

@@ -136,13 +136,14 @@ def _to_come(world: World, task: Task, place: Place) -> bool:
     if task.logical != (place[0], index):
         return False
     panes = task.panes
+    if place[2] in world.protocol.to_be_said(task):
+        return True
     if panes is not None and world.layout.by_event(task.component):
         known = task.state.ended if world.layout.needs.batches else task.state.watermark
-        return known < place[2] * panes.slide * panes.length or place[2] in world.protocol.to_be_said(task)
+        return known < place[2] * panes.slide * panes.length
     entries = [*task.queue, *([task.serving] if task.serving else [])]
     ticks = [entry.what.window for entry in entries if isinstance(entry.what, Control)]
     ended = place[2] if panes is None else place[2] * panes.slide
-    ticks += world.protocol.to_be_said(task)
     if ended in ticks or not world.layout.needs.log:
         return ended in ticks
     if world.layout.by_tuples(task.component):
