@@ -290,6 +290,6 @@ def test_what_is_too_little_is_named_with_what_to_do(tideover, monkeypatch, tmp_
         "  slow/0 (with 2000 rows/s): 2",
         "  slow/1 (with 5000 rows/s): 2",
         "  left out: session broken: a driver ended by itself.",
-        "The machine is too slow, or has other work to do. Give another --out to measure anew, or --pace 2 "
-        "if it is slow; with the same ones only sessions that failed are tried again.",
+        "The machine is too slow, or has other work to do. Give another --out to measure anew, or a greater "
+        "--pace if it is slow; with the same ones only sessions that failed are tried again.",
     ]

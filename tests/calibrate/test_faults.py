@@ -319,7 +319,7 @@ def test_what_strikes_a_backlog_is_left_out_and_named(monkeypatch):
         monkeypatch.setattr(calibration, "episodes", lambda _, every=every: every)
         made.append(calibration.analyse(tables, silent))
     without, with_it, nothing_left = made
-    assert any(said.endswith("(try --pace 2), or was busy") for said in nothing_left.warnings)
+    assert any(said.endswith("too slow for its --pace, or was busy") for said in nothing_left.warnings)
     assert without.warnings == ()
     (said,) = with_it.warnings
     assert said.startswith("left out, as the rows of more than 3 triggers waited")

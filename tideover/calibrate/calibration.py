@@ -96,8 +96,8 @@ def _too_few(tables: Mapping[str, pd.DataFrame], found: list[Episode]) -> str:
         f"nothing can be fitted: no episode has {LEAST_BATCHES} batches of normal operation.",
         *(f"  {e.name} (with {e.rate_per_s:.0f} rows/s): {len(e.settled())}" for e in found if e.fitted),
         *(f"  {failure}" for failure in failures(tables)),
-        "The machine is too slow, or has other work to do. Give another --out to measure anew, or --pace 2 "
-        "if it is slow; with the same ones only sessions that failed are tried again.",
+        "The machine is too slow, or has other work to do. Give another --out to measure anew, or a greater "
+        "--pace if it is slow; with the same ones only sessions that failed are tried again.",
     ]
     return "\n".join(lines)
 
@@ -117,7 +117,7 @@ def _warnings(tables: Mapping[str, pd.DataFrame], every: list[Episode], fits: Fi
             f"query had not caught up: {', '.join(behind)}"
         )
         if len(behind) == sum(e.fault.kind != "none" for e in every):
-            said.append("no fault is left: this machine is too slow for the plan (try --pace 2), or was busy")
+            said.append("no fault is left: this machine is too slow for its --pace, or was busy")
     disturbed = [e.name for e in every if e.others_cores > DISTURBED]
     if disturbed:
         said.append(

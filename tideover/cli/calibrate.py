@@ -43,7 +43,7 @@ def calibrate(
     --engine ENGINE: What is measured: spark (the default) or flink.
     --quick: Fewer runs: eight minutes instead of half an hour.
     --stock-jvm: Leave Java as it comes; else it is set so that batches take as long at any time.
-    --pace N: For a machine N times as slow: triggers, windows and outages last N times as long, at an Nth of
+    --pace N: For a machine N times as slow: triggers, windows and pauses last N times as long, at an Nth of
     the rates.
     --out DIR: Write report.html, the result (JSON) and its tables (Parquet), if it has any, there.
     --seed: Chooses the luck of the fit, and the moments of Flink's kills.
