@@ -14,16 +14,18 @@ import numpy as np
 import pytest
 
 from tests.models.chain import ONES
+from tests.models.test_exactness import check
 from tests.models.traced import hosts_at_end
-from tests.oracle.worlds import MS, bolt, fault, spout, world
+from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.config import Scenario
 from tideover.models.detectors.consumer_group import ConsumerGroup
+from tideover.models.job.components import Links
 from tideover.models.job.stores import RocksDB
 from tideover.models.simulation import Replication, simulate
 from tideover.models.world import World
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
-from tideover.sim.distributions import Constant
+from tideover.sim.distributions import Constant, Exponential
 from tideover.sim.draws import Draws, Purpose
 from tideover.sim.units import S
 
@@ -437,3 +439,32 @@ def test_kafka_streams_handover_as_measured(comes_back: bool) -> None:
     assert min(found) >= 42
     assert max(found) <= (45 if comes_back else 48)
     assert all(abs(np.mean(found) - each) <= 1.5 for each in MEASURED)
+
+
+@pytest.mark.parametrize("seed", [2, 4, 5])
+def test_who_goes_home_as_soon_as_it_is_assigned_has_begun(seed: int) -> None:
+    """q has no state, so it is closed, to go home, at the instant at which it is assigned. What waits for it
+    takes no time, is served before that, and is not read again.
+    """
+    topology = {
+        "a": spout("values", values=(1,), repeat=True, gap=1000, parallelism=2),
+        "b": spout("values", values=(1,), repeat=True, gap=500, parallelism=2, hosts=(0, 1)),
+        "p": bolt(
+            "windowed_count", {"a": "fields"}, 100, parallelism=3, hosts=(1, 1, 0), window={"length": 2 * S}
+        ),
+        "q": bolt("forward", {"b": "all"}, hosts=(0,)),
+    }
+    times = {"commit_interval": S, "transaction_timeout": S, "abort_interval": 100 * MS}
+    detector = ConsumerGroup(
+        heartbeat_interval=300 * MS,
+        session_timeout=2300 * MS,
+        rebalance=Constant(value=150 * MS),
+        restart=Constant(value=17 * MS),
+        leaves=True,
+        warmup_replicas=1,
+        probing_interval=3 * S,
+    )
+    away = fault("planned_restart", 100, hosts=(0,), down=Exponential(mean=1200 * MS))
+    more = {"hosts": 2, "links": Links(latency=ms(0), local=ms(100)), "local_state": True}
+    scenario = world(topology, "changelog", (away,), 6000, seed, guarantee="exactly_once", **times, **more)
+    check(scenario.model_copy(update={"detector": detector}))
